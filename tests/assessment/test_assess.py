@@ -12,7 +12,7 @@ from deciban._markup import number
 from deciban.assessment import Assessment, assess, compare
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Design
-from deciban.metrics.proportions import wilson
+from deciban.metrics.intervals import wilson
 
 COSTS = np.array([[0.0, 3.0], [1.0, 0.0]])
 

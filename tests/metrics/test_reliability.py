@@ -6,8 +6,8 @@ from scipy.stats import binom, binomtest
 
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.intervals import wilson
 from deciban.metrics.labelled import read_labelled
-from deciban.metrics.proportions import wilson
 from deciban.metrics.reliability import reliability_curves, worst_bin
 
 

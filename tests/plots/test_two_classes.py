@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics, plots
 from deciban.exceptions import InputError, UnknownClassError
-from deciban.metrics.proportions import wilson
+from deciban.metrics.intervals import wilson
 
 LLR_DISPLAYS = [
     plots.LLRHistogramDisplay,

@@ -154,12 +154,12 @@ def assess(
 def assess_partitions(
     data: Partitions, *, in_memory: int | None = None, **options: Unpack[Options]
 ) -> tuple[Assessment, Subsample]:
-    """Every metric of samples in partitions with its interval, and some of the samples.
+    """Every metric for samples in partitions, and a subsample.
 
-    Values are those of :func:`deciban.assess`, and so are the intervals of up to ``in_memory``
-    samples. Those of more samples rest on buckets of samples (:mod:`deciban.metrics.units`), and
-    the test of calibration and the worst bin on half a million samples. With three classes or
-    more, calibration and discrimination are held out in two folds, not in five.
+    Values are those of :func:`deciban.assess`; so are intervals for up to ``in_memory`` samples.
+    Beyond, they rest on buckets of samples (:mod:`deciban.metrics.units`), and the calibration test
+    and the worst bin on half a million samples. With three classes or more, calibration and
+    discrimination are held out in two folds, not in five.
     """
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         rows, design = _collect(data)
@@ -181,7 +181,6 @@ def _assess_samples(data: Labelled, design: Design, **options: Unpack[Options]) 
 
 
 def _collect(data: Partitions) -> tuple[Rows, Design]:
-    """The samples in memory, and their design."""
     rows = data.collect()
     require_counts(data.classes, np.bincount(rows.codes, minlength=len(data.classes)))
     if not data.grouped:
@@ -200,7 +199,7 @@ def _judge_partitions(data: Partitions, setting: Setting, plan: Plan) -> Judged:
 def _judge_samples(
     samples: Sequence[Labelled], setting: Setting, plan: Plan, design: Design
 ) -> Judged:
-    """Systems on the same samples, which are units unless they are many."""
+    """Samples are units unless they are many."""
     codes, first = design.codes, samples[0]
     n, classes = len(codes), first.evidence.classes
     values = [one.evidence.log_likelihoods for one in samples]
@@ -238,14 +237,13 @@ def read_options(
     n_resamples: int = 1000,
     rng: Seed = 0,
 ) -> tuple[Setting, Plan]:
-    """Check the options of :func:`assess`: what is computed, and how intervals are."""
+    """Check the options."""
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     setting = make_setting(prior, costs, classes, *detection)
     return setting, make_plan(confidence, n_resamples, rng)
 
 
 def _make_assessment(judged: Judged, data: Labelled, setting: Setting, plan: Plan) -> Assessment:
-    """Every quantity of a system with its interval, and what follows from them."""
     (system,), design, (tally,) = judged.systems, judged.design, judged.tallies
     with np.errstate(all="ignore"):
         intervals = system.estimates(plan) if plan.n_resamples else {}
@@ -345,10 +343,7 @@ def compare_partitions(
     in_memory: int | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Every metric of two or more systems on samples in partitions, and their differences.
-
-    ``names`` are those of the systems.
-    """
+    """Differences between systems, by name, for samples in partitions."""
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         rows, design = _collect(data)
         samples = [Subsample.of_rows(rows, data.classes, k).data for k in range(len(names))]
@@ -365,7 +360,7 @@ def _compare_samples(
 
 
 def _make_comparison(judged: Judged, names: Sequence[str], plan: Plan) -> Comparison:
-    """The differences of all quantities of the first system and each other one."""
+    """Differences between the first system and each other one."""
     first, *others = judged.systems
     design, counts = judged.design, judged.tallies[0].counts
     notes = _few_samples_note(first.classes, counts, plan, design)
@@ -400,7 +395,6 @@ def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items)
 def _differences(
     names: tuple[str, str], first: System, other: System, intervals: Mapping[str, Interval]
 ) -> list[Difference]:
-    """The differences of all quantities that both systems have."""
     words, (a, b) = first.values_beside(other)
     differences = []
     for key in reported_keys(a):
@@ -414,7 +408,6 @@ def _differences(
 def _read_samples(
     y_true: ArrayLike, evidence: Evidence, groups: ArrayLike | None, items: Items
 ) -> tuple[Labelled, Design]:
-    """Truth beside evidence, and which samples share groups or items."""
     y_true, evidence, groups, *pair = align_by_index(
         y_true=y_true, evidence=evidence, groups=groups, **split_items(items)
     )
@@ -434,7 +427,6 @@ def _require_evidence(evidence: Evidence, name: str) -> None:
 
 
 def _require_systems(systems: Mapping[str, Evidence]) -> None:
-    """Raise unless there are two or more systems with the same samples and classes."""
     if not isinstance(systems, Mapping) or len(systems) < 2:
         got = f"{len(systems)}" if isinstance(systems, Mapping) else type(systems).__name__
         raise InputError(
@@ -460,7 +452,6 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
 def _few_samples_note(
     classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan, design: Design
 ) -> list[str]:
-    """Notes where samples of a class, or the groups or items that they share, are few."""
     if plan.n_resamples and design.warning:
         return [design.warning]
     rarest = int(np.argmin(counts))
@@ -474,10 +465,7 @@ def _few_samples_note(
 
 
 def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> list[str]:
-    """A note where decisions are worse than guessing: columns may have been swapped.
-
-    With two classes, :class:`TwoClassSystem` notes reversed LLRs itself.
-    """
+    """Worse than guessing: columns may be swapped. Two classes have a note on reversed LLRs."""
     accuracy = next(q for q in quantities if q.key == "accuracy")
     if len(setting.prior) == 2 or not accuracy.high < float(setting.prior.max()):
         return []
@@ -488,7 +476,7 @@ def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> li
 
 
 def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
-    """Notes on quantities that lie outside their interval, where the correction is notable."""
+    """Quantities outside their interval by a notable correction."""
     notes = []
     for q in quantities:
         if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:

@@ -57,7 +57,7 @@ class Conditions:
 
     @property
     def quantities(self) -> list[Quantity]:
-        """What conditions are compared by: costs of detection that were asked for come first."""
+        """Quantities to compare by; detection costs that were asked for come first."""
         two = "two" if len(self.pooled.classes) == 2 else "several"
         found = [(q, REGISTRY[base_key(q.key)]) for q in self.pooled.quantities]
         # Without operating points, the detection cost at the prior is there, but was not asked for.
@@ -67,7 +67,7 @@ class Conditions:
 
     @property
     def worst(self) -> Hashable | None:
-        """The condition with the largest first quantity; None where every one lacks a class."""
+        """The condition with the largest first quantity, if any has results."""
         key = self.quantities[0].key
         return max(
             self.assessments, key=lambda name: self.assessments[name][key].value, default=None
@@ -88,7 +88,7 @@ class Conditions:
 
     @property
     def notes(self) -> list[str]:
-        """Which condition is the worst, and what to know before quoting the others."""
+        """The worst condition, and what to know about the others."""
         found = []
         if self.worst is not None:
             at = {name: one[self.quantities[0].key] for name, one in self.assessments.items()}
@@ -222,5 +222,4 @@ def assess_by(
 
 
 def _counts(counts: Sequence[int]) -> str:
-    """Number of samples of each class, or of all where classes are many."""
     return " + ".join(f"{n:,}" for n in counts) if len(counts) < 4 else f"{sum(counts):,}"

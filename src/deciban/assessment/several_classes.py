@@ -17,17 +17,18 @@ from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import PosteriorMap, split_folds
 from deciban.metrics.designs import Design
-from deciban.metrics.intervals import Plan, hull
+from deciban.metrics.intervals import (
+    EventCounts,
+    Plan,
+    count_events,
+    hull,
+    pooled_interval,
+    sum_interval,
+)
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_units import LlrSample
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.partitions import Tally
-from deciban.metrics.proportions import (
-    EventCounts,
-    count_events,
-    pooled_interval,
-    sum_interval,
-)
 from deciban.metrics.units import Columns, SampleCosts, UnitCosts, cost_columns, mean_intervals
 
 _FOLDS = 5
@@ -38,10 +39,10 @@ _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
 class SeveralClassSystem(System):
-    """The evidence of one system over more than two classes, and every quantity of it.
+    """The evidence of one system over more than two classes.
 
-    ``of_pair`` are the costs of the LLRs of the pair of classes that costs the most. ``needed``
-    says what recalibration takes, beside finite evidence.
+    ``of_pair`` are the LLR costs for the worst pair of classes. ``needed`` is what recalibration
+    takes, beside finite evidence.
     """
 
     def __init__(
@@ -77,20 +78,16 @@ class SeveralClassSystem(System):
         self.n_wrong = int(sum(self.wrong(t).sum() for t in range(len(classes))))
 
     def wrong(self, t: int) -> Floats:
-        """Number of samples in each unit of a class whose evidence points to another one."""
         return self.costs.wrong(t)
 
     def _beside(self, other: SeveralClassSystem) -> UnitCosts:
-        """Costs of this system, whose right samples the other one has right, too."""
+        """Costs with the samples that both systems have right."""
         return UnitCosts.read(
             self.columns, self.costs.design, self.number, other.number, self.changes
         )
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
-        """Words on the quantities, and their values for this system and for each of the others.
-
-        The Cllr is that of the pair of classes that costs the most with any of the systems.
-        """
+        """The worst pair is that with any of the systems."""
         words, values = super().values_beside(*others)
         cllrs = [system.pairwise.cllr for system in (self, *others)]
         i, j = worst_pair(np.max(cllrs, axis=0))
@@ -99,7 +96,6 @@ class SeveralClassSystem(System):
         return words | {"a": self.classes[i], "b": self.classes[j]}, values
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
-        """Intervals of the quantities, or of their differences from those of another system."""
         if other is None:
             intervals = self._own_estimates(plan)
         else:
@@ -133,7 +129,7 @@ class SeveralClassSystem(System):
         return intervals
 
     def _accuracy_interval(self, plan: Plan, other: Self | None = None) -> Interval:
-        """Interval from how often the system decides right, or how often only one of two does."""
+        """By the samples that a system has right, or only one of two."""
         design, events = self.costs.design, []
         for t, rows in enumerate(design.rows_by_class):
             right = [self.costs.right[rows]]
@@ -151,9 +147,9 @@ class SeveralClassSystem(System):
     def _cost_interval(
         self, costs: UnitCosts, key: str, worst: Floats, plan: Plan, beside: int | None = None
     ) -> Interval:
-        """Interval from how often decisions cost more than other ones do.
+        """Interval by how often decisions cost more than other ones.
 
-        The extra cost is the mean of those seen, or the worst possible where none was seen.
+        The extra cost is the mean over those seen, or the worst possible if none was seen.
         """
         design, events = costs.design, []
         for t, rows in enumerate(design.rows_by_class):
@@ -174,10 +170,7 @@ class SeveralClassSystem(System):
         return sum_interval(costs.total(key), events, plan.confidence)
 
     def _worst_pair_interval(self, plan: Plan) -> Interval:
-        """Interval of the Cllr of the pair that was chosen because it is the worst.
-
-        It is wide enough for all pairs at once (Bonferroni).
-        """
+        """Wide enough for all pairs at once (Bonferroni), since the worst was chosen."""
         found = mean_intervals(self.of_pair, plan)
         value, low, high, _ = found["cllr"]
         if np.isinf(value):
@@ -189,22 +182,21 @@ class SeveralClassSystem(System):
 
 
 def has_sides(key: str) -> bool:
-    """Whether a quantity is what decisions cost, whose errors are counted."""
+    """Whether a quantity is a decision cost, whose errors are counted."""
     return base_key(key) in _DECISION_COSTS or key == "decision_loss"
 
 
 def worst_pair(cllr: Floats) -> tuple[int, int]:
-    """Positions of the two classes whose LLRs cost the most."""
     i, j = np.unravel_index(np.nanargmax(cllr), cllr.shape)
     return int(i), int(j)
 
 
 def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
-    """Set the intervals of calibration and discrimination, given both bounds on the saving.
+    """Bound calibration and discrimination from both sides.
 
-    A map that has to be learned from few samples does harm, however poor the calibration is. How
-    much it may lose bounds the saving that these samples are too few to show. Nor is a map that was
-    fitted without the sample the best one: the other ends come from the map fitted to all.
+    A map learned from few samples does harm, however poor the calibration is. How much it may lose
+    bounds the saving that so few samples cannot show. The other ends come from the map fitted to
+    all samples, since a map fitted without the sample is not the best one.
     """
     _, low, high, _ = intervals["saving"]
     if saving == 0 and not np.isnan(low):
@@ -224,11 +216,11 @@ def sample_costs(
     setting: Setting,
     folds: int = _FOLDS,
 ) -> SampleCosts:
-    """What each sample costs, with the posteriors as they are and after recalibration.
+    """Contributions of samples, before and after recalibration.
 
-    ``recalibrated`` are the posteriors after a map that was fitted without the sample, and after
-    one that was fitted to all. As of :mod:`deciban.metrics.recalibration`, the cost of the best map
-    lies between theirs, half-way for a map with a given number of parameters.
+    ``recalibrated`` are posteriors by a map fitted without the sample, and by one fitted to all.
+    The cost of the best map lies between theirs (:mod:`deciban.metrics.recalibration`), half-way
+    for a fixed number of parameters.
     """
     share = 1 / (1 + folds / (folds - 1))  # of the excess on new samples that is optimism
     truth = data.codes
@@ -259,7 +251,7 @@ def sample_costs(
 
 
 def _error_costs(setting: Setting, n_classes: int) -> dict[str, Floats]:
-    """What a sample of each class costs that is decided about wrongly."""
+    """Cost of an error in each class, by key."""
     found = {}
     if setting.costs is not None:
         found["expected_cost"] = setting.prior * setting.costs.max(axis=1)
@@ -272,7 +264,7 @@ def _error_costs(setting: Setting, n_classes: int) -> dict[str, Floats]:
 
 
 def _unit_of_costs(setting: Setting) -> float:
-    """What the best decision without evidence costs more than right decisions do."""
+    """Extra cost of the best decision without evidence."""
     costs = np.asarray(setting.costs)
     return float((setting.prior @ costs).min() - setting.prior @ np.diag(costs))
 
@@ -285,22 +277,21 @@ def expected_errors(log_p: Floats) -> float:
 
 
 class FoldMaps(NamedTuple):
-    """Affine maps that recalibrate: one fitted without each fold, and one fitted to all samples."""
+    """Affine maps fitted without each fold, and one fitted to all samples."""
 
     scale: Scale
     without: tuple[PosteriorMap, ...]
     fitted: PosteriorMap
 
     def apply(self, data: Labelled, fold: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Log-posteriors by the maps fitted without a sample, and by the one fitted to all."""
+        """Log-posteriors held out, and by the map fitted to all."""
         return _hold_out(self.without, data, fold), self.fitted(data)
 
 
 def fit_maps(data: Labelled, fold: NDArray[Any], prior: Floats) -> FoldMaps | None:
     """A temperature or full matrices, whichever suits held-out samples better.
 
-    Few samples do not determine a matrix. None if a fold lacks a class, or no map has a finite
-    cost.
+    None if a fold lacks a class, or no map has a finite cost.
     """
     parts = [data.select(np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
     if not all(part.counts.all() for part in parts):
@@ -326,10 +317,9 @@ def _hold_out(maps: Sequence[PosteriorMap], data: Labelled, fold: NDArray[Any]) 
 
 
 def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Floats] | None:
-    """Log-posteriors held out, and by a map of all samples; None if nothing can be fitted.
+    """Held-out log-posteriors, and those by one map; None if nothing can be fitted.
 
-    Samples are sorted by their evidence before they are split into folds, so that their order does
-    not matter.
+    Folds are dealt to samples sorted by their evidence, so that their order does not matter.
     """
     fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
     if fewest < 2 or np.isinf(values).any():
@@ -347,7 +337,6 @@ def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Flo
 def judge_posteriors(
     samples: Sequence[Labelled], tallies: Sequence[Tally], setting: Setting, design: Design
 ) -> list[SeveralClassSystem]:
-    """The systems whose evidence on the same samples is given."""
     costs, errors = [], []
     for data in samples:
         log_p = data.evidence.log_posterior(setting.prior)
@@ -371,7 +360,7 @@ def judge_posteriors(
 def pair_columns(
     data: Labelled, pair: tuple[int, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Columns]:
-    """Rows of two classes, their codes, and what LLRs in favor of the first cost."""
+    """Rows of two classes, their codes, and LLR costs."""
     i, j = pair
     trials = data.pair(j, i)
     sample = LlrSample(trials.llr, trials.y_true)

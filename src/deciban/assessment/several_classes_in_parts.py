@@ -40,7 +40,6 @@ Pair = tuple[int, int]
 
 
 def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
-    """The systems of samples in partitions, from what they cost."""
     pairs = tally_pairs(data)
     tallies, pairwise = [one.tally for one in pairs], pairwise_costs_in_parts(data, pairs)
     share = Subsample.share(tallies[0].counts)
@@ -82,7 +81,7 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
 
 
 def _sample_rows(rows: Rows, share: Floats) -> tuple[Rows, NDArray[np.intp]]:
-    """Some of the samples, and the number of all by fold and class."""
+    """A subsample, and sample counts by fold and class."""
     place = folds_of(rows.hashes).astype(np.intp) * len(share) + rows.codes
     counts = np.bincount(place, minlength=FOLDS * len(share)).reshape(FOLDS, -1)
     return rows.subsample(share), counts
@@ -98,10 +97,9 @@ def improve_maps(
     prior: Floats,
     by_fold: NDArray[np.intp],
 ) -> list[FoldMaps | None]:
-    """The maps of all samples, by steps of Newton's from those of some.
+    """Newton steps over all samples, from maps for some of them.
 
-    ``by_fold``, of shape (n_folds, n_classes), are numbers of samples. All maps take each step in
-    the same pass over the samples.
+    ``by_fold``, (n_folds, n_classes), are sample counts. All maps take each step in the same pass.
     """
     searches = {
         (k, fold): improve_affine(each.ilrl, one.scale, squares[k], _STEPS)
@@ -145,7 +143,7 @@ def _sum_terms(
     prior: Floats,
     classes: tuple[Hashable, ...],
 ) -> dict[tuple[int, int], NewtonTerms]:
-    """Terms at the maps that are asked for: of samples outside a fold, or of all."""
+    """Newton terms at each map, over its samples."""
     fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
     ilrs = {
         k: gram_schmidt_ilr(Labelled(evidence_of(rows.evidence[k], classes), rows.codes))
@@ -171,7 +169,7 @@ def _sum_rows(
     maps: Sequence[FoldMaps | None],
     pairs: Sequence[Pair],
 ) -> tuple[list[BucketSums], Floats]:
-    """Sums of the costs of all systems, of the worst pair of each, and of expected errors."""
+    """Costs by bucket, costs of the worst pairs, and expected errors."""
     fold, costs, of_pairs, errors = folds_of(rows.hashes), [], [], []
     with np.errstate(all="ignore"):
         for one, values, pair in zip(maps, rows.evidence, pairs, strict=True):

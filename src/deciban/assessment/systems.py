@@ -34,7 +34,7 @@ Words = dict[str, Hashable]  # what is inserted into the texts on quantities: cl
 
 
 class Setting(NamedTuple):
-    """The prior under which decisions are made, the costs of errors, and operating points."""
+    """The prior for decisions, the costs of errors, and operating points."""
 
     prior: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
@@ -43,22 +43,20 @@ class Setting(NamedTuple):
 
     @property
     def is_even(self) -> bool:
-        """Whether every class has the same prior probability."""
         return bool(np.ptp(self.prior) < 1e-9)
 
     @property
     def log_odds(self) -> float:
-        """Prior log-odds of the second of two classes."""
+        """Prior log-odds for class 1 out of two."""
         return math.log(self.prior[1]) - math.log(self.prior[0])
 
     @property
     def point_keys(self) -> list[str]:
-        """Keys of the detection costs at the operating points."""
         return [f"detection_cost@{point}" for point in self.points]
 
     @property
     def weights(self) -> dict[str, ErrorWeights]:
-        """Costs of errors of two classes under the prior and costs, and at each point, by key."""
+        """Error weights for two classes, by key: under the prior and costs, and at each point."""
         C = 1 - np.eye(2) if self.costs is None else self.costs
         other, target = np.log(self.prior) + np.log([C[0, 1] - C[0, 0], C[1, 0] - C[1, 1]])
         at_points = zip(self.point_keys, (point.weights for point in self.points), strict=True)
@@ -103,7 +101,7 @@ MIN_SUBSAMPLE = 5000  # of each class, if there are as many
 
 
 class System(ABC):
-    """The evidence of one system on labelled samples, and every quantity of it."""
+    """The evidence of one system on labelled samples, with every quantity."""
 
     values: dict[str, float]  # every quantity by its key, from the samples themselves
     pairwise: PairwiseCosts  # costs of each pair of classes
@@ -118,18 +116,17 @@ class System(ABC):
 
     @abstractmethod
     def wrong(self, t: int) -> Floats:
-        """Number of samples in each unit of a class whose evidence points to another one."""
+        """Number of samples in each unit of a class whose evidence points to another class."""
 
     @abstractmethod
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
-        """Intervals of the quantities, or of their differences from those of another system.
+        """Intervals, or intervals for the differences from another system.
 
-        Quantities without an interval are left out. The value of an interval is an estimate
-        without bias, which for most quantities is the value of the samples.
+        The value of an interval is an unbiased estimate, for most quantities the value itself.
         """
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
-        """Words on the quantities, and their values for this system and for each of the others."""
+        """Text for labels, and the values of this system and of others."""
         other, target, *_ = self.classes
         words: Words = {"target": target, "other": other}
         if self.setting.costs is not None:
@@ -138,10 +135,7 @@ class System(ABC):
 
 
 def difference_of(values: Sequence[float]) -> float:
-    """The value of one system, or that of the first less that of the second.
-
-    Equal infinities do not differ.
-    """
+    """The value of one system, or the first minus the second; equal infinities do not differ."""
     if len(values) == 1:
         return values[0]
     a, b = values
@@ -149,7 +143,6 @@ def difference_of(values: Sequence[float]) -> float:
 
 
 def tally_samples(data: Labelled, first: Labelled) -> Tally:
-    """The tally of the evidence of a system, and of samples that rule out their true class."""
     values = data.evidence.log_likelihoods
     infinite = np.isinf(values)
     wrong = infinite[np.arange(len(values)), data.codes]
@@ -161,26 +154,25 @@ def tally_samples(data: Labelled, first: Labelled) -> Tally:
 
 
 class Subsample(NamedTuple):
-    """Some of the samples, with the evidence of one system, and their numbers among all."""
+    """Some samples with the evidence of one system, and their numbers among all."""
 
     data: Labelled
     numbers: NDArray[np.int64]
 
     @classmethod
     def of_rows(cls, rows: Rows, classes: tuple[Hashable, ...], system: int = 0) -> Subsample:
-        """The samples with the evidence of this system."""
         evidence = evidence_of(rows.evidence[system], classes)
         return cls(Labelled(evidence, rows.codes), rows.numbers)
 
     @staticmethod
     def share(counts: NDArray[Any]) -> Floats:
-        """Fraction of each class to keep: half a million samples, but not too few of any class."""
+        """Fraction to keep in each class: half a million samples, but not too few of any."""
         fewest = min(MIN_SUBSAMPLE, MAX_SUBSAMPLE // len(counts))
         return np.maximum(MAX_SUBSAMPLE / counts.sum(), fewest / counts)
 
 
 class Judged(NamedTuple):
-    """Systems on the same units of samples, and some of the samples."""
+    """Systems on the same units, and a subsample if units are buckets."""
 
     systems: Sequence[System]
     design: Design

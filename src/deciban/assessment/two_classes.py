@@ -18,7 +18,7 @@ from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR, cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
-from deciban.metrics.intervals import Plan
+from deciban.metrics.intervals import Plan, wilson
 from deciban.metrics.labelled import Labelled, Terms
 from deciban.metrics.llr_intervals import (
     EVEN_ERRORS,
@@ -44,27 +44,22 @@ from deciban.metrics.llr_units import (
 from deciban.metrics.partitions import Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav import PooledBlocks, deviation_from_pav, pool
 from deciban.metrics.pav_in_parts import pool_partitions
-from deciban.metrics.proportions import wilson
 from deciban.metrics.recalibration import ENOUGH, Recalibrator
 from deciban.metrics.units import Buckets, BucketSums
 
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """How likely it is, by its own LLR, that a sample is decided about wrongly."""
+    """Probability, by its own LLR, that the decision on a sample is wrong."""
 
     log_odds: float
 
     def __call__(self, llr: Floats, t: int) -> Floats:
-        """The smaller of the posteriors."""
         return np.asarray(expit(-np.abs(llr + self.log_odds)))
 
 
 class TwoClassSystem(System):
-    """The LLRs of one system in favor of the second class, and every quantity of them.
-
-    ``levels`` are PAV's blocks of LLRs where those that differ by rounding only are tied.
-    """
+    """The LLRs of one system in favor of class 1; ``levels`` are PAV blocks for devPAV."""
 
     def __init__(
         self,
@@ -86,11 +81,9 @@ class TwoClassSystem(System):
         self.expected_wrong = float(units.column("as is", ExpectedError(setting.log_odds)).sum())
 
     def wrong(self, t: int) -> Floats:
-        """Number of samples in each unit of a class whose LLR has the wrong sign."""
         return self.units.costs({}, 0.0).wrong(t)
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
-        """Intervals of the quantities, or of their differences from those of another system."""
         systems = [self] if other is None else [self, other]
         units, setting = [s.units for s in systems], self.setting
         steps = {key: one for key, one in self.terms.items() if isinstance(one, Step)}
@@ -119,7 +112,7 @@ class TwoClassSystem(System):
         return intervals
 
     def _add_rare_errors(self, intervals: dict[str, Interval], plan: Plan) -> None:
-        """Widen intervals for errors at the prior and costs that no resample may contain."""
+        """Widen intervals for errors that no resample may contain."""
         setting = self.setting
         for key in setting.weights:  # rates allow for them
             loss, least = _loss_key(key), intervals[f"min_{key}"].value
@@ -139,7 +132,7 @@ class TwoClassSystem(System):
 def _best_steps(
     setting: Setting, at: Mapping[str, Any], units: Sequence[LlrUnits]
 ) -> dict[str, list[list[Step]]]:
-    """Costs of each system at the best thresholds, by the key of the quantity: their mean."""
+    """Steps of each system at the best thresholds, by the key of their mean cost."""
     points = setting.point_keys
     best = {f"min_{key}": [at[key]] for key in setting.weights}
     if len(points) > 1:
@@ -149,7 +142,7 @@ def _best_steps(
 
 
 def _parts(setting: Setting, at: Mapping[str, Any]) -> Parts:
-    """Costs under the prior and at the operating points, with what recalibration would save."""
+    """Costs after recalibration, with their savings."""
     found = {}
     if "cross_entropy" in at:
         found[("discrimination", "calibration")] = at["cross_entropy"]
@@ -163,7 +156,6 @@ def _loss_key(key: str) -> str:
 def _exact_values(
     units: LlrUnits, levels: PooledBlocks, setting: Setting, terms: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Every quantity, from the samples themselves."""
     values = {key: units.total(units.column("as is", one)) for key, one in terms.items()}
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
@@ -174,7 +166,7 @@ def _exact_values(
 def _fitted_values(
     blocks: PooledBlocks, setting: Setting, terms: Mapping[str, Any], actual: dict[str, float]
 ) -> dict[str, float]:
-    """Quantities that PAV is fitted for, given its blocks and the costs of the same samples."""
+    """Quantities from PAV blocks."""
     hull, entropy = blocks.hull(), terms.get("cross_entropy")
     values = {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
     if entropy is not None:
@@ -193,7 +185,7 @@ def _fitted_values(
 def _score_notes(
     units: LlrUnits, at: Mapping[str, Any], classes: tuple[Hashable, ...]
 ) -> list[str]:
-    """A note on numbers that do not look like LLRs: likelihood ratios, or reversed LLRs."""
+    """A note on likelihood ratios or reversed LLRs in place of LLRs."""
     other, target = units.design.counts
     wrong = [target - units.events(at["misleading_target"], 1)[0].sum(),
              units.events(at["misleading_other"], 0)[0].sum()]  # fmt: skip
@@ -215,7 +207,6 @@ def _score_notes(
 def _declare(
     setting: Setting, at: Mapping[str, Any], intervals: bool, maps: Recalibrator
 ) -> LlrTerms:
-    """The terms of all quantities."""
     steps = [terms for terms in at.values() if isinstance(terms, Step)]
     actual = [*at.values(), ExpectedError(setting.log_odds)]
     if not intervals:
@@ -237,7 +228,6 @@ def judge_llrs(
     plan: Plan,
     design: Design,
 ) -> list[TwoClassSystem]:
-    """The systems whose evidence on the same samples is given."""
     trials, classes = [data.pair(1, 0) for data in samples], samples[0].evidence.classes
     llrs = [np.empty(len(design.codes)) for _ in samples]
     for llr, pair in zip(llrs, trials, strict=True):
@@ -253,7 +243,7 @@ def judge_llrs(
 
 
 def judge_llrs_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judged:
-    """The systems of samples that are read twice: to pool their LLRs, and to sum costs."""
+    """Two passes: pool the LLRs, then sum the declared terms."""
     pooled, tallies = pool_partitions(data, n_some=ENOUGH)
     maps, counts = [Recalibrator.of_runs(one) for one in pooled], tallies[0].counts
     terms = llr_terms(setting)
@@ -278,7 +268,6 @@ def judge_llrs_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judge
 def _sum_llrs(
     rows: Rows, terms: Sequence[LlrTerms], maps: Sequence[Recalibrator], share: Floats
 ) -> tuple[BucketSums, Rows]:
-    """Sums over buckets, and some of the samples."""
     order = np.argsort(rows.codes, kind="stable")  # class by class, which is faster
     codes, hashes = rows.codes[order], rows.hashes[order]
     fold = folds_of(hashes)

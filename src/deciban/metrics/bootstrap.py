@@ -169,7 +169,7 @@ def bootstrap(
 
 
 def _indexable(evidence: Any) -> Any:
-    """Evidence, or an array; a frame of named columns is evidence over these classes."""
+    """Evidence or an array; a frame with named columns is evidence over these classes."""
     columns = getattr(evidence, "columns", None)
     if columns is not None and tuple(columns) != tuple(range(len(columns))):
         return Evidence(evidence)

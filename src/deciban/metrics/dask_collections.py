@@ -34,13 +34,13 @@ from deciban.metrics.pav_in_parts import PooledRuns, pool_partitions
 
 
 class DaskScheduler(Workers):
-    """What lets Dask compute a function of each item, some items at a time."""
+    """Lets Dask compute a function on some items at a time."""
 
     def __init__(self) -> None:
         self.n = 2 * (os.cpu_count() or 1)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The result of each item, in their order; what an item holds of Dask is computed."""
+        """Results in order; Dask values inside items are computed."""
         from dask.base import compute
         from dask.delayed import delayed
 
@@ -63,10 +63,10 @@ def open_collections(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Any = None,
 ) -> Partitions:
-    """Samples of Dask collections: truth, evidence of each system, and groups.
+    """Dask collections with truth, evidence for each system, and groups.
 
-    Evidence is LLRs in favor of the second of two classes, or log-likelihoods on rows; the columns
-    of a frame are matched by the names of the classes, by default the sorted labels.
+    Evidence is LLRs in favor of class 1, or log-likelihoods on rows. Columns in frames are matched
+    by class names, by default the sorted labels.
     """
     from dask import config
     from dask.base import compute
@@ -106,7 +106,6 @@ def open_collections(
 
 
 def _find_classes(y_true: Any) -> list[Hashable]:
-    """The labels that occur, sorted."""
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -125,14 +124,14 @@ def _find_classes(y_true: Any) -> list[Hashable]:
 
 
 def _order_columns(values: Any, classes: Sequence[Hashable]) -> Any:
-    """Log-likelihoods in the order of the classes, of evidence or a frame with their names."""
+    """Log-likelihoods in class order."""
     if isinstance(values, Evidence):
         return values.restrict(classes).log_likelihoods
     return Evidence(values, classes).log_likelihoods if is_frame(values) else values
 
 
 def len_of_chunks(values: Any) -> tuple[int, ...]:
-    """Number of rows of each partition, as far as it is known."""
+    """Rows in each partition, if known."""
     chunks = getattr(values, "chunks", None)
     return () if chunks is None else tuple(chunks[0])
 
@@ -195,18 +194,17 @@ def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable,
 
 @dataclass(frozen=True)
 class DaskTrials:
-    """LLRs in favor of the second of two classes, in partitions."""
+    """LLRs in favor of class 1, in partitions."""
 
     partitions: Partitions
 
     @cached_property
     def pooled(self) -> PooledRuns:
-        """PAV's blocks of all samples."""
         (pooled,), _ = pool_partitions(self.partitions, n_some=1)
         return pooled
 
     def means(self, costs: Sequence[Terms]) -> Floats:
-        """Mean of each cost over the samples of either class, (n_costs, 2)."""
+        """Mean of each cost in each class, (n_costs, 2)."""
         return self.partitions.mean_by_class(partial(_cost_llrs, costs))
 
 
@@ -224,11 +222,9 @@ class DaskLabelled:
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """Labels in the order of the codes."""
         return self.partitions.classes
 
     def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
-        """Mean cost of the samples in each class."""
         (means,) = self.partitions.mean_by_class(partial(_cost_rows, cost, self.classes))
         return np.asarray(means)
 
@@ -242,7 +238,7 @@ def _cost_rows(
 def open_dask_trials(
     y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
 ) -> DaskTrials:
-    """LLRs in favor of ``pos_label`` of two classes."""
+    """LLRs in favor of ``pos_label``."""
     found = open_collections(y_true, [llr], sample_weight=sample_weight)
     if len(found.classes) != 2 or pos_label not in found.classes:
         raise InputError(

@@ -44,7 +44,7 @@ _BUCKETS = 4096  # that stand for the samples of a large class
 
 
 class Resamples(NamedTuple):
-    """Quantities (columns) of each resample, and of the samples without one block at a time."""
+    """Quantities (columns) in each resample, and without one block of samples at a time."""
 
     drawn: Floats
     left_out: Floats
@@ -54,12 +54,12 @@ class Resamples(NamedTuple):
 class Design:
     """Units of samples, and which of them are drawn together.
 
-    A unit is a sample, or all samples of a class in a bucket, of which ``mass`` is the number.
-    ``left`` and ``right`` are what units share, numbered from zero: the group or the bucket, or
-    both items. A sample with one item only has ``n_units`` on the right. Both are None where
-    samples are drawn one by one, and right is None where nothing has two items. ``sizes`` are the
-    numbers of groups or items that are drawn together: all of them, or those on the left and those
-    on the right where these are different things, such as reference and questioned items.
+    A unit is a sample, or the samples in a bucket that belong to one class; ``mass`` counts them.
+    ``left`` and ``right`` are the things that units share, numbered from zero: groups, buckets, or
+    both items. A sample with one item has ``n_units`` on the right. Both are None if samples are
+    drawn one by one, and right is None if nothing has two items. ``sizes`` are the numbers of
+    things that are drawn together: all, or those on the left and those on the right if they are
+    different things, such as reference and questioned items.
     """
 
     codes: NDArray[np.intp]  # class of each unit
@@ -72,26 +72,24 @@ class Design:
 
     @property
     def n_units(self) -> int:
-        """Number of groups, items or buckets."""
         return sum(self.sizes)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
-        """Positions of the units of each class."""
         return split_by_class(self.codes, int(self.codes.max()) + 1)
 
     @cached_property
     def counts(self) -> NDArray[Any]:
-        """Number of samples of each class."""
+        """Number of samples in each class."""
         return np.bincount(self.codes, self.mass)
 
     def masses(self, rows: NDArray[np.intp]) -> Floats:
-        """Number of samples in some of the units."""
+        """Number of samples in some units."""
         return np.ones(len(rows)) if self.mass is None else self.mass[rows]
 
     @cached_property
     def min_units(self) -> int:
-        """Smallest number of groups or items drawn together that the samples of a class have."""
+        """Smallest number of groups or items in a class that are drawn together."""
         edges, found = np.cumsum([0, *self.sizes]), []
         for rows in self.rows_by_class:
             used = np.zeros(self.n_units + 1, dtype=bool)
@@ -103,7 +101,7 @@ class Design:
 
     @property
     def warning(self) -> str:
-        """Too few groups or items for intervals as wide as they should be, else nothing."""
+        """A note if there are too few groups or items, else empty."""
         if not self.depends or self.min_units >= _FEW_UNITS:
             return ""
         one = self.min_units == 1
@@ -111,20 +109,20 @@ class Design:
         return f"Only {self.min_units} {units} resampled: intervals are too narrow."
 
     def select(self, rows: NDArray[Any], codes: NDArray[np.intp] | None = None) -> Design:
-        """The design of some of the samples; all groups or items are drawn as before."""
+        """The design for some samples; all groups or items are drawn as before."""
         left, right = (None if x is None else x[rows] for x in (self.left, self.right))
         codes = self.codes[rows] if codes is None else codes
         return replace(self, codes=codes, left=left, right=right)
 
     def draw_rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Positions of one draw; every class is among them."""
+        """Positions in one draw that holds every class."""
         if self.left is None:
             draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in self.rows_by_class]
             return np.concatenate(draw)
         return np.repeat(np.arange(len(self.codes)), self.draw_counts(rng).astype(np.intp))
 
     def draw_counts(self, rng: np.random.Generator) -> Floats:
-        """How often each sample is in one draw, in which every class occurs."""
+        """How often each sample is in one draw that holds every class."""
         if self.left is None:
             return np.bincount(self.draw_rows(rng), minlength=len(self.codes)).astype(float)
         for _ in range(_REDRAWS):
@@ -134,7 +132,7 @@ class Design:
         raise _loses_a_class()
 
     def _draw(self, rng: np.random.Generator) -> Floats:
-        """How often each group or item is drawn; a last entry, always one, stands for none."""
+        """How often each group or item is drawn; the last entry, always one, stands for none."""
         drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for n in self.sizes)
         return np.concatenate([*drawn, [1]]).astype(float)
 
@@ -143,14 +141,14 @@ class Design:
         return [side for side in (self.left, self.right) if side is not None]
 
     def _combine(self, weights: Floats, rows: Any = slice(None)) -> Floats:
-        """Weight of each unit: the product of the weights of its group or items."""
+        """Weight of each unit: the product over its group or items."""
         return reduce(np.multiply, (weights[side[rows]] for side in self._sides))
 
     def _every_class(self, counts: NDArray[Any]) -> bool:
         return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self.rows_by_class)
 
     def leave_out(self) -> Iterator[NDArray[np.bool_]]:
-        """Masks of the samples that remain without one block of units, if every class has some."""
+        """Masks for the samples that remain without one block, if every class has some."""
         block = self._blocks()
         for k in range(int(block.max()) + 1):
             rest = block != k if self.left is None else self._combine((block != k) * 1.0) > 0
@@ -158,7 +156,7 @@ class Design:
                 yield rest
 
     def _blocks(self) -> NDArray[np.intp]:
-        """Block of each sample, even over the classes; or of each group or item, -1 for none."""
+        """Block for each sample, or for each group or item with -1 for none."""
         if self.left is not None:
             return np.append(np.arange(self.n_units) % _JACKKNIFE, -1)
         block = np.empty(len(self.codes), dtype=np.intp)
@@ -168,9 +166,9 @@ class Design:
     def resample_means(
         self, values: Sequence[Floats], n_resamples: int, rng: np.random.Generator
     ) -> Resamples:
-        """Resample quantities that are sums, over the classes, of means over their samples.
+        """Resample sums, over the classes, of means over samples.
 
-        ``values`` holds what each unit adds to each quantity.
+        ``values`` holds the contributions of each unit to each quantity.
         """
         if self.left is None:
             return _resample_samples(values, self.rows_by_class, n_resamples, rng)
@@ -190,7 +188,7 @@ class Design:
         return Resamples(np.concatenate(found), self._means(table, rest))
 
     def _means(self, values: Floats, weights: Floats) -> Floats:
-        """Sums of class means for each column of weights, where every class has some."""
+        """Sums of class means for each column of weights that leaves every class some mass."""
         sums = np.zeros((len(values), weights.shape[1]))
         with_all = np.ones(weights.shape[1], dtype=bool)
         for rows in self.rows_by_class:
@@ -205,10 +203,10 @@ class Design:
         return sums[:, with_all].T
 
     def folds(self, count: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """Which samples are held out and which are left to fit to; they share no group and no item.
+        """Which samples are held out, and which are left to fit to, without a shared group or item.
 
-        Units are dealt to ``count`` blocks, those of each class in turn. Comparisons of items make
-        a fold for each pair of blocks, and what is left are the comparisons among other blocks.
+        Groups or items are dealt to ``count`` blocks. Comparisons make a fold for each pair of
+        blocks, to which only comparisons among other blocks are fitted.
         """
         labels, (left, *_) = np.zeros(self.n_units, dtype=int), self._sides
         for k in np.argsort(-np.bincount(self.codes), kind="stable"):
@@ -228,13 +226,13 @@ class Design:
             yield (low == i) & (high == j), ~np.isin(a, [i, j]) & ~np.isin(b, [i, j])
 
     def effective_size(self, t: int, events: NDArray[Any], n_events: float | None = None) -> float:
-        """How many independent samples of a class would tell as much about the rate of an event.
+        """Effective sample size of a class for the rate of an event.
 
-        The variance of the rate is the sum of squared totals of the groups or items, which is that
-        of independent samples where they share nothing. One more event weighs in that the samples
-        of a group have in common: without events, this is about the number of groups. ``events``
-        are those in each unit of the class, in which those of two systems cancel; ``n_events`` is
-        the number of samples with one.
+        The variance of the rate is the sum of squared totals over groups or items, which is that of
+        independent samples if they share nothing. One more event weighs in what the samples in a
+        group have in common: without events, the size is about the number of groups. ``events`` are
+        those in each unit of the class; if two systems cancel there, ``n_events`` is the number of
+        samples with an event.
         """
         n = float(self.counts[t])
         if not self.depends:
@@ -260,7 +258,7 @@ def _resample_samples(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> Resamples:
-    """Resamples of each class. Large classes are drawn in random buckets of a few samples."""
+    """Resample each class; large classes in random buckets with a few samples each."""
     means = [_bucket_means(values, rows, rng) for rows in rows_by_class]
     # One class after the other, all resamples at once: there may be a thousand small classes.
     drawn = sum(_resample_class(one, n_resamples, rng) for one in means)
@@ -268,7 +266,7 @@ def _resample_samples(
 
 
 def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
-    """The quantities without one block of samples at a time, which has its share of every class."""
+    """Each block has its share of every class."""
     sizes = [values.shape[1] for values in by_class]
     n, n_quantities = sum(sizes), len(by_class[0])
     n_blocks = min(_JACKKNIFE, n) if n <= _LARGE else 0
@@ -286,7 +284,7 @@ def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Float
 
 
 def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled columns, of shape (times, n_quantities)."""
+    """Means of resampled columns, (times, n_quantities)."""
     n = values.shape[1]
     block = max(1, _DRAWS // n)
     return np.concatenate(
@@ -300,10 +298,7 @@ def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Flo
 def _bucket_means(
     values: Sequence[Floats], rows: NDArray[np.intp], rng: np.random.Generator
 ) -> Floats:
-    """Means over random buckets of the samples of a class, or the samples where they are few.
-
-    The mean of resampled buckets varies as much as the mean of resampled samples.
-    """
+    """Means over random buckets vary as much as samples do; small classes stay samples."""
     n = len(rows)
     if n <= 2 * _BUCKETS:
         return np.array([one[rows] for one in values])
@@ -315,7 +310,7 @@ def _bucket_means(
 def read_design(
     codes: NDArray[np.intp], groups: ArrayLike | None = None, items: Sequence[ArrayLike] = ()
 ) -> Design:
-    """The design of samples by their groups, or by the two items that each compares."""
+    """The design for groups, or for the two items in each comparison."""
     if groups is not None and len(items):
         raise InputError(
             "groups and items must not be given together; got both. Give the items of each "
@@ -330,7 +325,7 @@ def read_design(
 
 
 def split_items(items: Items) -> dict[str, Any]:
-    """Both columns of items, by name: of a table, of an array, or a pair of columns."""
+    """Both columns of items, by name."""
     given: Any = items
     if given is None:
         return {}
@@ -382,14 +377,14 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
 
 
 def name_sources(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> list[Any]:
-    """Sources in place of items, where comparisons tell them: some of the samples may not."""
+    """Sources in place of items, if the comparisons show them: a subsample may not."""
     both = _encode_items(items, len(codes))
     source = _find_sources(both, codes, int(both.max()) + 1)
     return list(items) if source is None else np.split(source[both], 2)
 
 
 def _encode_items(items: Sequence[ArrayLike], n_samples: int) -> NDArray[np.intp]:
-    """Numbers of the items on the left, then of those on the right."""
+    """Numbers for the items on the left, then on the right."""
     columns = [read_labels(column, n_samples, "items") for column in items]
     if columns[0].dtype.kind != columns[1].dtype.kind:
         columns = [column.astype(object) for column in columns]  # 1 and "1" are two items
@@ -399,10 +394,10 @@ def _encode_items(items: Sequence[ArrayLike], n_samples: int) -> NDArray[np.intp
 def _find_sources(
     items: NDArray[np.intp], codes: NDArray[np.intp], n_items: int
 ) -> NDArray[np.intp] | None:
-    """Source of each item, if the second of two classes holds the comparisons of the same source.
+    """Source of each item, if class 1 holds the same-source comparisons.
 
-    It does where its comparisons link items into sources within which no other comparison lies.
-    The items of a source depend on one another. Too few sources to resample are taken as given.
+    Its comparisons then link items into sources within which no other comparison lies. Items from
+    one source depend on one another. Too few sources to resample are taken as given.
     """
     if codes.max() != 1:
         return None
@@ -420,10 +415,7 @@ def _number_units(
     constant: NDArray[np.bool_],
     on_right: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp] | None, tuple[int, ...]]:
-    """Units of each sample, without items that add no dependence.
-
-    These are items that stand in one comparison of its class only, or in every comparison.
-    """
+    """Drop items that add no dependence: those in one comparison of a class, or in all."""
     left, right = sides
     only_left = (left == right) | ((alone[1] | constant[right]) & ~constant[left])
     only_right = (alone[0] | constant[left]) & ~only_left
@@ -438,7 +430,7 @@ def _number_units(
 
 
 def _weighted_sums(values: Floats, weights: Floats) -> Floats:
-    """Sums of values over samples for each column of weights; what has no weight adds nothing."""
+    """Weighted sums for each column of weights; zero weight times infinity adds nothing."""
     if np.isfinite(values).all():
         return values @ weights
     with np.errstate(invalid="ignore"):

@@ -1,20 +1,25 @@
-"""Confidence intervals from resamples, and the plan that they follow."""
+"""Confidence intervals: from resamples, and for rates, which hold if no error was seen."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, bdtrik, gammaincinv, ndtr, ndtri, stdtrit
 
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
+from deciban.metrics.designs import Design
 
 Seed = np.random.Generator | int | None
 
 _HIGHEST_CONFIDENCE = 0.99999
+_SMALL = 50  # number of samples up to which only two events count as few
+_TINY = 1e-9
 
 
 class Interval(NamedTuple):
@@ -42,12 +47,11 @@ class Interval(NamedTuple):
 
 
 def hull(one: Interval, other: Interval) -> Interval:
-    """The smallest interval that contains both."""
     return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
 
 
 class Plan(NamedTuple):
-    """Confidence level of intervals, and the resamples behind them."""
+    """Confidence level and resamples."""
 
     confidence: float = 0.95
     n_resamples: int = 1000
@@ -55,7 +59,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
-    """Check the options of an assessment that concern its intervals."""
+    """Check the options for intervals."""
     require_fraction(confidence, "confidence")
     if confidence > _HIGHEST_CONFIDENCE:
         raise InputError(
@@ -69,23 +73,22 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
 
 
 def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
-    """Ends of the interval that holds the central part of the resamples."""
     low, high = np.quantile(resamples, tails(confidence), method="inverted_cdf")
     return float(low), float(high)
 
 
 def tails(confidence: float) -> list[float]:
-    """Quantiles at the two ends of an interval."""
+    """Quantiles at both ends of an interval."""
     return [(1 - confidence) / 2, (1 + confidence) / 2]
 
 
 def bca(
     value: float, resamples: Floats, left_out: Floats, confidence: float
 ) -> tuple[float, float]:
-    """Ends of the bias-corrected and accelerated interval.
+    """Bias-corrected and accelerated interval.
 
-    ``left_out`` holds the metric of the samples without one block at a time; without blocks, or
-    where one of them is infinite, the interval is bias-corrected only.
+    ``left_out`` are metrics without one block of samples at a time. Without blocks, or if one is
+    infinite, the interval is bias-corrected only.
     """
     shift = bias(value, resamples)
     z = shift + ndtri(tails(confidence))
@@ -95,7 +98,7 @@ def bca(
 
 
 def bias(value: float, resamples: Floats) -> float:
-    """How far the metric lies above the median of its resamples, in standard deviations."""
+    """Distance from the median resample to the metric, in standard deviations."""
     n = len(resamples)
     below = np.mean(resamples < value) + np.mean(resamples == value) / 2
     return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
@@ -116,7 +119,7 @@ def _acceleration(left_out: Floats) -> float:
 def resampled_interval(
     value: float, drawn: Floats, left_out: Floats, confidence: float
 ) -> Interval:
-    """Interval of a mean, bias-corrected and accelerated."""
+    """Interval for a mean, bias-corrected and accelerated."""
     drawn = drawn[~np.isnan(drawn)]
     if np.isinf(value):  # one infinite cost proves that the mean is infinite
         return Interval(value, value, value, np.inf)
@@ -127,14 +130,10 @@ def resampled_interval(
 
 
 def expand_confidence(confidence: float, degrees_of_freedom: float) -> float:
-    """The confidence level at which percentiles of resamples are as wide as Student's intervals.
+    """Confidence level at which percentiles are as wide as Student's intervals.
 
-    Resamples of n samples vary less than the mean does, by a factor of (n - 1) / n in variance, and
-    their percentiles take this variance for known.
-
-    References
-    ----------
-    Hesterberg (2015), What teachers should know about the bootstrap.
+    Resamples of n samples vary less than the mean does, by (n - 1) / n in variance, and percentiles
+    take this variance as known (Hesterberg, 2015).
     """
     df = min(max(degrees_of_freedom, 1.0), 1e9)
     z = math.sqrt((df + 1) / df) * float(stdtrit(df, (1 + confidence) / 2))
@@ -142,7 +141,132 @@ def expand_confidence(confidence: float, degrees_of_freedom: float) -> float:
 
 
 def seed_from(rng: Seed) -> int:
-    """A seed drawn from the generator, or the seed itself."""
     if isinstance(rng, int | np.integer):
         return int(rng)
     return int(np.random.default_rng(rng).integers(2**63))
+
+
+# --- rates ----------------------------------------------------------------------------------
+
+
+def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
+    """Wilson's score interval for one rate or for many.
+
+    With up to three events, or all but three, the end on the rare side is that of a Poisson number:
+    Wilson's would cover too seldom there.
+
+    References
+    ----------
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Brown, Cai
+    and DasGupta (2001), Interval estimation for a binomial proportion.
+    """
+    k, n = (np.asarray(x, dtype=np.float64) for x in (count, n_samples))
+    z2 = float(ndtri((1 + confidence) / 2)) ** 2
+    rate = k / n
+    middle = rate + z2 / (2 * n)
+    half = np.sqrt(z2 * (rate * (1 - rate) + z2 / (4 * n)) / n)
+    low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    few, tail = np.where(n <= _SMALL, 2, 3), (1 - confidence) / 2
+    low = np.where(k <= few, np.minimum(low, gammaincinv(np.maximum(k, _TINY), tail) / n), low)
+    rest = np.maximum(n - k, _TINY)
+    high = np.where(n - k <= few, np.maximum(high, 1 - gammaincinv(rest, tail) / n), high)
+    # Rounding must not shut out a rate of zero or one.
+    return np.where(k == 0, 0.0, low), np.where(k == n, 1.0, high)
+
+
+class EventCounts(NamedTuple):
+    """Mutually exclusive events in one class, and their effect on a quantity.
+
+    ``weight`` is the change if an event happened to every sample in the class. Counts are fractions
+    if they are estimates.
+    """
+
+    weight: Floats  # (n_events,)
+    counts: NDArray[np.int64] | Floats  # (n_events,)
+    n_samples: float  # of the class, or of independent samples that would tell as much
+
+
+def count_events(
+    weight: float, events: Sequence[NDArray[Any]], design: Design, t: int
+) -> EventCounts:
+    """Count events for one system, or for each of two, as independent samples would show them."""
+    signs = [1.0, -1.0][: len(events)]
+    either = events[0] if len(events) == 1 else events[0] * 1.0 - events[1]
+    size = design.effective_size(t, either, float(sum(one.sum() for one in events)))
+    counts = np.array([one.sum() for one in events]) * (size / design.counts[t])
+    return EventCounts(weight * np.array(signs), counts, size)
+
+
+def sum_interval(value: float, classes: Iterable[EventCounts], confidence: float) -> Interval:
+    """Interval for a constant plus a weighted sum of rates.
+
+    Distances from each rate to the ends of its Wilson interval are added in quadrature, with the
+    correlation between rates in the same class: exclusive events compete for its samples. One rate
+    has Wilson's interval, and rates that are all zero still have an upper end.
+
+    References
+    ----------
+    Zou, Huang and Zhang (2009), A note on confidence interval estimation for a linear function of
+    binomial proportions. Donner and Zou (2012), Closed-form confidence intervals for functions of
+    the normal mean and standard deviation.
+    """
+    down, up = np.sum([_squares(events, confidence) for events in classes], axis=0)
+    return Interval(value, value - float(np.sqrt(down)), value + float(np.sqrt(up)))
+
+
+def _squares(events: EventCounts, confidence: float) -> tuple[float, float]:
+    """Squared distances from the contribution of a class to both ends."""
+    w, p = events.weight, events.counts / events.n_samples
+    low, high = wilson(events.counts, events.n_samples, confidence)
+    odds = np.sqrt(np.divide(p, 1 - p, out=np.zeros_like(p), where=p < 1))
+    correlation = -np.outer(odds, odds)
+    np.fill_diagonal(correlation, 1.0)
+    down = np.where(w > 0, w * (p - low), w * (high - p))
+    up = np.where(w > 0, w * (high - p), w * (p - low))
+    return max(0.0, float(down @ correlation @ down)), max(0.0, float(up @ correlation @ up))
+
+
+def pooled_interval(value: float, classes: list[EventCounts], confidence: float) -> Interval:
+    """Interval for a mean rate over many small classes, as if all had one rate.
+
+    Intervals for the single rates say next to nothing about their sum if classes have a sample or
+    two.
+    """
+    weight = np.array([float(events.weight[0]) for events in classes])
+    n_samples = np.array([events.n_samples for events in classes])
+    total = float(weight.sum())
+    size = total**2 / float(np.sum(weight**2 / n_samples))
+    rate = min(max(value / total, 0.0), 1.0)
+    low, high = wilson(rate * size, size, confidence)
+    return Interval(value, total * float(low), total * float(high))
+
+
+def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
+    """Upper bound on a rate, beyond the most that resamples contain.
+
+    If k samples show an event, resamples contain at most about 2 sqrt(k) more, and none if k is
+    zero; the upper end of the rate is above that, the less so the larger k is.
+    """
+    quantile, rate = (1 + confidence) / 2, count / n_samples
+    most = count  # an event of no sample, or of all of them, is as frequent in every resample
+    if 0 < count < n_samples:  # a binomial quantile; scipy.stats takes a second to import
+        most = math.ceil(bdtrik(quantile, n_samples, rate))
+        most -= bool(most > 0 and bdtr(most - 1, n_samples, rate) >= quantile)
+    return max(0.0, float(wilson(count, n_samples, confidence)[1]) - most / n_samples)
+
+
+def add_unseen(interval: Interval, extra: Floats) -> Interval:
+    """Widen the interval of a cost for errors that were seen seldom or never.
+
+    ``extra`` is what each kind of error may add: samples that are all right do not show the cost of
+    a wrong one.
+    """
+    value, low, high, _ = interval
+    if np.isinf(value) or np.isnan(low):
+        return interval
+    # Squares of 1e200 would overflow.
+    down, up = (
+        float(np.hypot.reduce(np.append(extra[sign * extra > 0], gap)))
+        for sign, gap in ((-1, value - low), (1, high - value))
+    )
+    return interval._replace(low=value - down, high=value + up)

@@ -32,11 +32,10 @@ from deciban.metrics.detection import (
     min_detection_cost,
     read_operating_points,
 )
-from deciban.metrics.intervals import Interval, Plan, hull
+from deciban.metrics.intervals import EventCounts, Interval, Plan, count_events, hull, sum_interval
 from deciban.metrics.labelled import EvidenceLike, Terms, read_trials
 from deciban.metrics.llr_units import LlrTerms, LlrUnits, Step, units_of_samples
 from deciban.metrics.pav import PooledBlocks, pool_masses
-from deciban.metrics.proportions import EventCounts, count_events, sum_interval
 from deciban.metrics.recalibration import Recalibrator
 from deciban.metrics.units import Allowance, UnitCosts, mean_intervals
 
@@ -48,7 +47,7 @@ _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
 def mean_cost_intervals(
     samples: Sequence[LlrUnits], terms: Mapping[str, Terms], plan: Plan, threshold: float = 0.0
 ) -> dict[str, Interval]:
-    """Intervals of mean costs of the LLRs as they are, or of the differences of two systems."""
+    """Intervals for mean costs as they are, or for differences between two systems."""
     costs = [one.costs(terms, threshold) for one in samples]
     if len(samples) == 1:
         return mean_intervals(costs[0], plan)
@@ -66,10 +65,10 @@ def recalibrated_cost_intervals(
     best: Mapping[str, Sequence[Sequence[Step]]] | None = None,
     parts: Parts | None = None,
 ) -> dict[str, Interval]:
-    """Intervals of Cllr_min and Cllr_cal, and of other quantities after recalibration.
+    """Intervals for Cllr_min, Cllr_cal and other quantities after recalibration.
 
-    ``best`` are mean costs of the steps of each system at the best thresholds; ``parts`` are
-    further costs.
+    ``best`` has the steps of each system at the best thresholds, whose costs are averaged;
+    ``parts`` are further costs.
     """
     parts = {("cllr_min", "cllr_cal"): CLLR} | dict(parts or {})
     names = [*(name for pair in parts for name in pair), *(best or {})]
@@ -86,10 +85,7 @@ def recalibrated_cost_intervals(
 
 
 def _join(low: Interval, high: Interval, samples: Sequence[LlrUnits]) -> Interval:
-    """The interval from the low end of one to the high end of the other.
-
-    Of two systems, either bound may be the better estimate of the difference.
-    """
+    """From the low end of one to the high end of the other, whichever system has the better."""
     value = (low.value + high.value) / 2
     if len(samples) == 2:
         low, high = hull(low, high), hull(high, low)
@@ -97,7 +93,7 @@ def _join(low: Interval, high: Interval, samples: Sequence[LlrUnits]) -> Interva
 
 
 def _bounded_costs(sample: LlrUnits, best: Mapping[str, Sequence[Step]], parts: Parts) -> UnitCosts:
-    """Both bounds on what each sample costs after recalibration, and on what that saves."""
+    """Both bounds on costs after recalibration, and on the savings."""
     actual: dict[str, Floats] = {}
     allowances: dict[str, Allowance] = {}
     as_is = sample.costs({rest: terms for (rest, _), terms in parts.items()}, 0.0)
@@ -128,9 +124,9 @@ def _bounded_costs(sample: LlrUnits, best: Mapping[str, Sequence[Step]], parts: 
 
 
 def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = CLLR) -> Floats:
-    """What Cllr_min, or another cost, rises by if samples of a class look like those of the other.
+    """Rise in cost if samples in a class look like those in the other.
 
-    ``rates`` are their fractions of the first and of the second class; so are the results.
+    ``rates`` are their fractions in either class; so are the results.
     """
     masses, least = (blocks.other, blocks.target), mean_cost_of_blocks(blocks, terms)
     rises = []
@@ -142,7 +138,7 @@ def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = CLLR) -> Flo
 
 
 def mean_cost_of_blocks(blocks: PooledBlocks, terms: Terms) -> float:
-    """Mean cost of the recalibrated LLRs, summed over both classes."""
+    """Mean cost after PAV, summed over both classes."""
     return float(
         sum(
             m[m > 0] @ terms(blocks.llr[m > 0], t)
@@ -155,7 +151,7 @@ def mean_cost_of_blocks(blocks: PooledBlocks, terms: Terms) -> float:
 
 
 def step_interval(samples: Sequence[LlrUnits], step: Step, plan: Plan) -> Interval:
-    """Interval of a quantity at a given threshold."""
+    """Interval for a quantity at a given threshold."""
     totals = [s.total(s.column("as is", step)) for s in samples]
     first, *others = samples
     events = [
@@ -166,10 +162,10 @@ def step_interval(samples: Sequence[LlrUnits], step: Step, plan: Plan) -> Interv
 
 
 def mean_step_interval(samples: Sequence[LlrUnits], steps: Sequence[Step], plan: Plan) -> Interval:
-    """Interval of the mean of quantities at given thresholds.
+    """Interval for a mean over quantities at given thresholds.
 
-    The distances to the ends of each are added in quadrature, with the correlation of quantities
-    that rest on the same samples (Zou and Donner, 2008).
+    Distances to the ends of each interval are added in quadrature, with the correlation between
+    quantities on the same samples (Zou and Donner, 2008).
     """
     value, low, high, _ = np.array([step_interval(samples, step, plan) for step in steps]).T
     costs = [np.array([s.column("as is", step) for step in steps]) for s in samples]
@@ -192,7 +188,7 @@ def mean_step_interval(samples: Sequence[LlrUnits], steps: Sequence[Step], plan:
 
 
 def best_step_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
-    """Interval of a quantity at the threshold that is best after recalibration."""
+    """Interval for a quantity at the best threshold."""
     low, high = (
         _rates_interval(sample, {1.0: costs}, step, plan) for costs in sample.bounds(step)[:2]
     )
@@ -200,9 +196,9 @@ def best_step_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
 
 
 def saving_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
-    """Interval of what recalibration saves, by the decisions that it corrects and those it spoils.
+    """Interval for a saving, by the decisions that recalibration corrects and spoils.
 
-    Where it changes a few decisions only, resamples hardly contain any that it spoils.
+    If it changes few decisions, resamples hardly contain any that it spoils.
     """
     by = sample.bounds(step).by
     costs = {1.0: sample.column(f"gain by {by}", step), -1.0: sample.column(f"loss by {by}", step)}
@@ -212,7 +208,7 @@ def saving_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
 def _rates_interval(
     sample: LlrUnits, costs: Mapping[float, Floats], step: Step, plan: Plan
 ) -> Interval:
-    """Wilson's interval from costs, by their sign, that are fractions of what one error costs."""
+    """Wilson's interval from costs, by their sign, as fractions of the cost of one error."""
     events, signs = [], np.array([*costs])
     for t, rows in enumerate(sample.design.rows_by_class):
         worst = max(step.worth[t])
@@ -226,20 +222,19 @@ def _rates_interval(
 
 
 def equal_error_step(maps: Recalibrator) -> Step:
-    """The errors at the prior for which the best decisions miss as often as they alarm falsely.
+    """Errors at the prior for which the best decisions miss as often as they alarm falsely.
 
-    The slope of the ROC curve there tells the prior. That of PAV's block is far too noisy where a
-    class is small, so it is taken from the affine map.
+    The slope of the ROC curve there sets the prior. PAV's slope is far too noisy for small classes,
+    so it comes from the affine map.
     """
     slope = maps.affine_slope(equal_error_corner(*maps.blocks.hull()) - 1)
     return weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
 
 
 def equal_error_interval(sample: LlrUnits, plan: Plan) -> Interval:
-    """Interval of the equal-error rate.
+    """Interval for the equal-error rate, the largest cost at any prior.
 
-    It is the largest of the costs at all priors. Where a class is small, the prior at which it is
-    reached is hardly known, so that the cost at even odds bounds it, too.
+    For a small class that prior is hardly known, so that the cost at even odds bounds it, too.
     """
     interval = best_step_interval(sample, equal_error_step(sample.maps), plan)
     at_even_odds = best_step_interval(sample, EVEN_ERRORS, plan)
@@ -247,7 +242,7 @@ def equal_error_interval(sample: LlrUnits, plan: Plan) -> Interval:
 
 
 def weighted_errors(slope: float) -> Step:
-    """The errors at a prior, of the slope that the ROC curve has where they are the fewest."""
+    """Errors at the prior whose best threshold has this slope on the ROC curve."""
     return Step(slope, True, ((0.0, float(expit(slope))), (float(expit(-slope)), 0.0)))
 
 
@@ -267,7 +262,7 @@ def llr_interval(
     pos_label: Hashable = 1,
     **options: Any,
 ) -> Interval:
-    """Interval of one of the metrics of two classes, on the samples themselves."""
+    """Interval for a metric on two classes."""
     value = metric(y_true, llr, pos_label=pos_label, **options)
     trials = read_trials(y_true, llr, pos_label=pos_label)
     others = [label != pos_label for label in np.asarray(y_true).tolist()]
@@ -301,7 +296,7 @@ def _c_primary_interval(
 
 
 def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
-    """The cost of decisions at an operating point; an LLR on its threshold is accepted."""
+    """Decision cost at an operating point; an LLR on the threshold is accepted."""
     false_alarm, miss = (
         min(float(weights.cost(*rates, normalize)), _LARGEST_COST) for rates in ((0, 1), (1, 0))
     )

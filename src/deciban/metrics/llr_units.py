@@ -28,9 +28,9 @@ from deciban.metrics.units import Columns, UnitCosts, pair_up
 
 @dataclass(frozen=True)
 class Step:
-    """A quantity that depends only on which side of a threshold each LLR lies.
+    """A quantity that depends only on the side of a threshold on which each LLR lies.
 
-    ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
+    ``worth`` is the contribution of a sample to its class mean: true classes on rows, and a column
     each for LLRs below and above the threshold.
     """
 
@@ -39,25 +39,23 @@ class Step:
     worth: tuple[tuple[float, float], tuple[float, float]]
 
     def above(self, llr: Floats) -> NDArray[np.bool_]:
-        """Whether LLRs are above the threshold."""
         return llr >= self.threshold if self.inclusive else llr > self.threshold
 
     def __call__(self, llr: Floats, t: int) -> Floats:
-        """What each sample of the first (0) or second (1) class adds."""
         below, above = self.worth[t]
         return np.where(self.above(llr), above, below)
 
     def gain(self, t: int) -> float:
-        """How much more a sample of a class adds above the threshold than below it."""
+        """How much more a sample adds above the threshold than below."""
         below, above = self.worth[t]
         return above - below
 
 
 class LlrTerms(NamedTuple):
-    """Terms that units have a column of: costs of LLRs as they are and after recalibration.
+    """Declared terms, each of which has a column: costs of LLRs before and after recalibration.
 
-    LLRs on the wrong side of the threshold of a ``cost`` are the errors that may be more frequent
-    than was seen. Of a ``saving``, gains and losses by recalibration are kept apart.
+    LLRs on the wrong side of the threshold of a cost are errors, which may be more frequent than
+    seen. A saving keeps the gains and losses by recalibration apart.
     """
 
     actual: Sequence[Terms] = ()
@@ -69,7 +67,7 @@ class LlrTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class LlrSample:
-    """LLRs in favor of the second class, the true classes, 0 or 1, and recalibrated LLRs."""
+    """LLRs in favor of class 1, the true classes, and the recalibrated LLRs."""
 
     llr: Floats
     codes: NDArray[np.intp]
@@ -83,21 +81,20 @@ class LlrSample:
         return [np.flatnonzero(self.codes == t) for t in (0, 1)]
 
     def cost(self, terms: Terms, llr: Floats) -> Floats:
-        """What each sample costs with these LLRs."""
         values = np.empty(len(llr))
         for t, rows in enumerate(self._places):
             values[rows] = terms(llr[rows], t)
         return values
 
     def right(self, threshold: float | None) -> NDArray[np.bool_]:
-        """Whether LLRs are on the right side of a threshold, or recalibrated ones of zero."""
+        """Correct side of a threshold; None asks the recalibrated LLRs, at zero."""
         if threshold is None:
             assert self.after is not None
             return np.where(self.codes == 1, self.after.fitted >= 0, self.after.fitted <= 0)
         return np.where(self.codes == 1, self.llr >= threshold, self.llr <= threshold)
 
     def fitted_columns(self, terms: Terms, share: float, *, saving: bool) -> dict[str, Floats]:
-        """What each recalibrated LLR costs, and what that saves or costs more."""
+        """Costs after recalibration, and what that gains or loses."""
         after = self.after
         assert after is not None
         columns = {"fitted": self.cost(terms, after.fitted)}
@@ -120,7 +117,7 @@ class LlrSample:
 def llr_columns(
     samples: Sequence[LlrSample], asked: Sequence[LlrTerms], maps: Sequence[Recalibrator]
 ) -> Columns:
-    """What samples add to the terms of each system, the first of which is compared with others."""
+    """Columns for each system, and for the first and each other one side by side."""
     columns: Columns = {}
     for k, (one, terms) in enumerate(zip(samples, asked, strict=True)):
         actual: list[Terms] = [*terms.actual, *terms.steps, *(x for x, _ in terms.costs)]
@@ -153,7 +150,7 @@ def llr_columns(
 
 @dataclass(frozen=True)
 class LlrUnits:
-    """Units of the samples of one system: sums of what their LLRs cost."""
+    """Units of samples with the LLRs of one system."""
 
     columns: Columns
     design: Design
@@ -162,15 +159,13 @@ class LlrUnits:
 
     @property
     def blocks(self) -> PooledBlocks:
-        """PAV's blocks of all samples."""
         return self.maps.blocks
 
     def column(self, kind: str, terms: Terms) -> NDArray[Any]:
-        """What units add to a term."""
         return self.columns[kind, self.system, None, terms]
 
     def events(self, step: Step, t: int, *others: Self) -> list[NDArray[Any]]:
-        """Samples of a class above a threshold, or those with one of two systems only."""
+        """Samples above a threshold, or those with only one of two systems."""
         rows = self.design.rows_by_class[t]
         pair: list[tuple[int, int | None]] = [(self.system, None)]
         for other in others:
@@ -178,12 +173,11 @@ class LlrUnits:
         return [self.columns["above", k, beside, step][rows] for k, beside in pair]
 
     def total(self, costs: NDArray[Any]) -> float:
-        """The sum over both classes of their mean costs."""
+        """Sum of the mean costs of both classes."""
         rows = self.design.rows_by_class
         return float(sum(costs[r].sum() / n for r, n in zip(rows, self.design.counts, strict=True)))
 
     def bounds(self, terms: Terms) -> Bounds:
-        """What samples cost after the best recalibration, at least and at most."""
         names = ("fitted", "held_out", "affine", "shown_held_out", "shown_affine")
         found: Any = (self.columns.get((name, self.system, None, terms)) for name in names)
         return RecalibratedCosts(*found).bounds(self.maps.share, self.total)
@@ -191,7 +185,7 @@ class LlrUnits:
     def costs(
         self, terms: Mapping[str, Terms], threshold: float, beside: int | None = None
     ) -> UnitCosts:
-        """What units cost as they are; the right samples are those of another system, too."""
+        """Costs as they are; right samples must be so with ``beside``, too."""
         of_right, turned = (
             {key: self.columns[kind, self.system, beside, (one, threshold)]
              for key, one in terms.items()}
@@ -202,11 +196,11 @@ class LlrUnits:
         return UnitCosts(self.design, actual, right, of_right, turned)
 
     def right_after(self, beside: int | None = None) -> NDArray[Any]:
-        """Number of samples whose recalibrated LLRs support the true class, or none."""
+        """Number of samples whose recalibrated LLR supports the true class, or none."""
         return self.columns["right", self.system, beside, None]
 
     def same_fit(self, other: Self) -> bool:
-        """Whether recalibration by PAV makes the same of the LLRs of another system."""
+        """Whether PAV makes the same of both systems."""
         return np.array_equal(self.column("fitted", CLLR), other.column("fitted", CLLR))
 
 
@@ -217,7 +211,7 @@ def units_of_samples(
     *,
     fit: bool = True,
 ) -> list[LlrUnits]:
-    """Units that are samples, of each system; ``terms`` gives the terms that suit its maps."""
+    """Single samples as units, for each system; ``terms`` may depend on its maps."""
     codes, maps, samples = design.codes, [], []
     for llr in llrs:
         splits = split_samples(llr, codes, design) if fit else []

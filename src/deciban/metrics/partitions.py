@@ -28,7 +28,7 @@ Track = Callable[[Iterable[Any], str, int], Iterable[Any]]  # what is done, and 
 
 
 def hash_numbers(numbers: NDArray[Any]) -> Hashes:
-    """Hashes of whole numbers (splitmix64)."""
+    """Hashes for whole numbers (splitmix64)."""
     x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -36,33 +36,32 @@ def hash_numbers(numbers: NDArray[Any]) -> Hashes:
 
 
 def hash_labels(labels: NDArray[Any]) -> Hashes:
-    """Hashes of labels by their text; those of text and of the number that it writes are one."""
+    """Hashes by text; a number and the text that writes it have the same hash."""
     distinct, codes = factorize_labels(labels.astype(object))
     return hash_texts(map(_text, distinct))[codes]
 
 
 def hash_texts(texts: Iterable[str]) -> Hashes:
-    """Hashes of texts."""
     digests = (blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
 
 
 def _text(label: Any) -> str:
-    """Text of a label, the same for numbers that are equal: 1, 1.0 and True."""
+    """The same text for equal numbers: 1, 1.0 and True."""
     is_whole = isinstance(label, float | np.floating | bool | np.bool_) and label % 1 == 0
     return str(int(label)) if is_whole else str(label)
 
 
 def folds_of(hashes: Hashes) -> NDArray[np.int8]:
-    """One of two folds for each sample."""
+    """Fold 0 or 1 for each sample."""
     return (hashes >> np.uint64(63)).astype(np.int8)
 
 
 class Rows(NamedTuple):
-    """Samples of a partition.
+    """Samples in a partition.
 
-    ``evidence`` of each system is LLRs in favor of the second of two classes, or log-likelihoods on
-    rows. ``hashes`` are those of the groups of samples, or of their numbers.
+    ``evidence`` has an array for each system: LLRs in favor of class 1 out of two, or log-
+    likelihoods on rows. ``hashes`` come from groups, or from sample numbers.
     """
 
     codes: NDArray[np.intp]
@@ -71,35 +70,33 @@ class Rows(NamedTuple):
     numbers: NDArray[np.int64]  # of the samples among all, from 0
 
     def subsample(self, share: Floats) -> Rows:
-        """Samples chosen by their number, whatever the split: this fraction of each class.
+        """Deterministic subsample of each class, independent of partitioning and groups.
 
-        Those of a group are not taken together: a class of few groups would have all or none.
+        Whole groups would leave a class with few groups all of its samples, or none.
         """
         bits = (hash_numbers(self.numbers) >> np.uint64(14)) & np.uint64((1 << 48) - 1)
         return self.select(bits.astype(np.float64) / 2.0**48 < share[self.codes])
 
     def select(self, kept: NDArray[np.bool_]) -> Rows:
-        """Some of the samples."""
         evidence = tuple(one[kept] for one in self.evidence)
         return Rows(self.codes[kept], evidence, self.hashes[kept], self.numbers[kept])
 
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
-        """The samples of several parts."""
         codes, systems, hashes, numbers = zip(*parts, strict=True)
         evidence = tuple(np.concatenate(one) for one in zip(*systems, strict=True))
         return cls(np.concatenate(codes), evidence, np.concatenate(hashes), np.concatenate(numbers))
 
 
 def evidence_of(values: Floats, classes: tuple[Hashable, ...]) -> Evidence:
-    """Evidence from LLRs in favor of the second of two classes, or from log-likelihoods on rows."""
+    """Evidence from LLRs in favor of class 1, or from log-likelihoods on rows."""
     if values.ndim == 1:
         return Evidence.from_llr(values, classes[1], classes[0])
     return Evidence(values, classes)
 
 
 def llr_of_two(values: Floats, codes: NDArray[np.intp]) -> Floats:
-    """LLRs in favor of the second of two classes; what rules out both misleads without limit."""
+    """LLRs in favor of class 1; a sample that rules out both classes misleads without limit."""
     with np.errstate(invalid="ignore", over="ignore"):
         llr = values[:, 1] - values[:, 0]
     return np.where(np.isnan(llr), np.where(codes == 1, -np.inf, np.inf), llr)
@@ -111,10 +108,10 @@ def _no_progress(results: Iterable[Any], what: str, total: int) -> Iterable[Any]
 
 @dataclass(frozen=True)
 class Partitions:
-    """Samples of which ``read`` gives those of each part.
+    """Samples in parts; ``read`` returns the rows of a part.
 
-    Both, and the parts, are picklable where workers are processes. ``scratch`` is a folder for
-    temporary files that all workers see.
+    Both are picklable if workers are processes. ``scratch`` is a folder for temporary files that
+    all workers see.
     """
 
     classes: tuple[Hashable, ...]
@@ -128,18 +125,18 @@ class Partitions:
     track: Track = _no_progress
 
     def map(self, function: Callable[[Rows], Result], what: str) -> Iterator[Result]:
-        """The result for each part that holds samples, in their order."""
+        """Results for the parts that hold samples, in order."""
         found = self.map_items(partial(_call, self.read, function), self.parts, what)
         return (one for one in found if one is not None)
 
     def map_items(
         self, function: Callable[[Any], Result], items: Sequence[Any], what: str
     ) -> Iterator[Result]:
-        """The result for each item, in their order, with progress."""
+        """Results in order, with progress."""
         return iter(self.track(self.workers.map(function, items), what, len(items)))
 
     def mean_by_class(self, costs: Callable[[Rows], Iterable[NDArray[Any]]]) -> Floats:
-        """Mean of each cost over the samples of each class, (n_costs, n_classes)."""
+        """Mean of each cost in each class, (n_costs, n_classes)."""
         found = [*self.map(partial(_sum_by_class, costs, len(self.classes)), "Summing")]
         counts = np.sum([n for _, n in found], axis=0)
         require_counts(self.classes, counts)
@@ -147,7 +144,7 @@ class Partitions:
 
     @contextmanager
     def open_scratch(self) -> Iterator[str]:
-        """A folder for temporary files that all workers see; it is gone afterwards."""
+        """A temporary folder that all workers see."""
         try:
             folder = tempfile.TemporaryDirectory(prefix="deciban-", dir=self.scratch)
         except OSError as error:
@@ -163,12 +160,11 @@ class Partitions:
             yield name
 
     def collect(self) -> Rows:
-        """All samples in memory."""
         return Rows.join([*self.map(_identity, "Reading")])
 
 
 class Tally(NamedTuple):
-    """Number of samples of each class, of infinite LLRs, and of those that rule out the truth."""
+    """Sample counts, and counts of infinite evidence and of samples that rule out the truth."""
 
     counts: NDArray[np.intp]
     n_infinite: int
@@ -178,7 +174,6 @@ class Tally(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """A note on samples that rule out their true class."""
         if self.n_ruled_out == 0:
             return []
         if self.n_ruled_out == 1:
@@ -191,16 +186,12 @@ class Tally(NamedTuple):
 
     @classmethod
     def add(cls, parts: Sequence[Tally]) -> Tally:
-        """The tally of all parts."""
         counts, infinite, ruled_out, first, is_first = zip(*parts, strict=True)
         return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first), all(is_first))
 
     @classmethod
     def of_rows(cls, rows: Rows, values: Floats, n_classes: int, infinite: Any, wrong: Any) -> Self:
-        """The tally of a part for the evidence of a system.
-
-        ``infinite`` and ``wrong`` tell which samples are so and which rule out their class.
-        """
+        """``infinite`` and ``wrong`` are masks."""
         first = rows.numbers[np.argmax(wrong)] if wrong.any() else np.iinfo(np.intp).max
         counts = np.bincount(rows.codes, minlength=n_classes)
         is_first = np.array_equal(values, rows.evidence[0])

@@ -50,11 +50,11 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Run:
-    """Sorted scores of some samples, in memory or in a file: one group after another.
+    """Sorted scores in memory or in a file, one group after another.
 
-    ``start`` is the position of the first in its file. ``ends``, (n_groups, 2), are the smallest
-    and the largest score in each, inf and -inf if there is none. ``some`` are scores at regular
-    ranks, each of which stands for ``weight`` scores.
+    ``start`` is the position in the file. ``ends``, (n_groups, 2), are the smallest and the largest
+    score in each group, inf and -inf if it is empty. ``some`` are scores at regular ranks, each of
+    which stands for ``weight`` scores.
     """
 
     sizes: tuple[int, ...]
@@ -74,7 +74,6 @@ class Run:
 
 
 def sort_groups(groups: Sequence[Floats]) -> Run:
-    """Sort the scores of several groups."""
     runs = [np.sort(group) for group in groups]
     whole = np.concatenate(runs)
     some = np.concatenate([run[_EVERY // 2 :: _EVERY] for run in runs])
@@ -103,7 +102,7 @@ def write_runs(runs: Sequence[Run], folder: str) -> list[Run]:
 
 
 def choose_splitters(runs: Sequence[Run], size: int = _RANGE) -> Floats:
-    """Rising scores that divide all runs into ranges with at most about this many scores."""
+    """Rising scores that divide all runs into ranges of about this size at most."""
     total = sum(sum(run.sizes) for run in runs)
     if total <= size:
         return np.empty(0)
@@ -116,13 +115,13 @@ def choose_splitters(runs: Sequence[Run], size: int = _RANGE) -> Floats:
 
 
 def _find_edges(run: Run, splitters: Floats) -> NDArray[np.intp]:
-    """Where the ranges of each group begin and end, (n_ranges + 1, n_groups)."""
+    """Where the ranges in each group begin and end, (n_ranges + 1, n_groups)."""
     inner = [np.searchsorted(scores, splitters, side="right") for scores in run.groups()]
     return np.vstack([np.zeros(len(inner), int), np.stack(inner, axis=1), run.sizes])
 
 
 class Slice(NamedTuple):
-    """Where the scores of a range lie in each run, and at which ranks to take some."""
+    """Where the scores in a range lie in each run, and at which ranks to take some."""
 
     runs: Sequence[Run]
     starts: NDArray[np.intp]  # (n_runs, n_groups)
@@ -131,7 +130,6 @@ class Slice(NamedTuple):
     steps: NDArray[np.intp]
 
     def sort(self) -> list[Floats]:
-        """Sorted scores of each group in the range."""
         pieces: list[list[Floats]] = [[] for _ in self.ranks]
         for run, starts, stops in zip(self.runs, self.starts, self.stops, strict=True):
             if (starts < stops).any():
@@ -146,7 +144,7 @@ def _cut_ranges(
     size: int = _RANGE,
     steps: NDArray[np.intp] | None = None,
 ) -> list[Slice]:
-    """Ranges with at most about this many scores, none of them empty."""
+    """Ranges of about this size at most, none of them empty."""
     splitters = choose_splitters(runs, size)
     runs = [replace(run, some=np.empty(0)) for run in runs]  # they travel with each range
     edges = np.stack([*apply(partial(_find_edges, splitters=splitters), runs)])
@@ -163,10 +161,9 @@ def _cut_ranges(
 
 
 class _PooledRange(NamedTuple):
-    """Blocks of a range of scores.
+    """Blocks in a range of scores; ``known`` are those without each fold.
 
-    ``known`` are those without each fold. The first and the last of the ``levels`` are not pooled:
-    rounding may tie them with those of the neighbors.
+    The first and last levels are not pooled: rounding may tie them with those of the neighbors.
     """
 
     blocks: Cells
@@ -199,10 +196,10 @@ def _trials(groups: Sequence[Floats], folds: Iterable[int]) -> Trials:
 
 
 class PooledRuns(NamedTuple):
-    """PAV's blocks of all scores of two classes, and what else their order tells.
+    """PAV blocks for two classes, and what else the order of the scores shows.
 
-    In ``levels``, LLRs that differ only by rounding are tied. ``known`` are the blocks without
-    each fold, with a misleading sample of each class; None if the other folds lack a class.
+    In ``levels``, LLRs that differ only by rounding are tied. ``known`` are the blocks without each
+    fold, with a misleading sample added to each class; None if the other folds lack a class.
     ``some`` are LLRs at regular ranks in each class and fold, and ``ends`` the smallest and the
     largest, (2, n_folds, 2).
     """
@@ -216,7 +213,7 @@ class PooledRuns(NamedTuple):
 
 
 def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any]) -> Run:
-    """Sort LLRs in favor of the second class: those of each class and fold in turn."""
+    """Sort LLRs in favor of class 1: those in each class and fold in turn."""
     group = codes * FOLDS + folds
     return sort_groups([llr[group == k] for k in range(2 * FOLDS)])
 
@@ -224,10 +221,9 @@ def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any]) -> Run:
 def pool_runs(
     runs: Sequence[Run], n_some: int, apply: Mapper = map, size: int = _RANGE
 ) -> PooledRuns:
-    """Pool the scores of all runs; both classes must occur.
+    """Pool the scores in all runs, which hold both classes.
 
-    ``n_some`` LLRs of each class and fold are kept. ``apply`` maps a function over runs and ranges,
-    on workers if there are any.
+    ``n_some`` LLRs in each class and fold are kept; ``apply`` maps a function over runs and ranges.
     """
     counts = np.sum([run.sizes for run in runs], axis=0)
     slices = _cut_ranges(runs, apply, size, np.maximum(counts // n_some, 1))
@@ -282,7 +278,7 @@ def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
 
 
 class PairTally(NamedTuple):
-    """Numbers of samples, and the LLRs of each class (row) against each other one (column)."""
+    """Sample counts, and the LLRs of each class (row) against each other one (column)."""
 
     tally: Tally
     costs: Floats  # sums, in nats
@@ -290,7 +286,6 @@ class PairTally(NamedTuple):
 
 
 def tally_pairs(data: Partitions) -> list[PairTally]:
-    """The tally of each system; every class must occur."""
     found = zip(*data.map(partial(_tally_rows, data.classes), "Counting"), strict=True)
     tallies = []
     for parts in found:
@@ -317,7 +312,6 @@ def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[PairTally]:
 
 
 def pairwise_costs_in_parts(data: Partitions, tallies: Sequence[PairTally]) -> list[PairwiseCosts]:
-    """Cllr and Cllr_min of each pair of classes, of each system."""
     return [_pairwise_costs(data, k, tally) for k, tally in enumerate(tallies)]
 
 
@@ -340,7 +334,7 @@ def _pairwise_costs(data: Partitions, system: int, tally: PairTally) -> Pairwise
 
 
 def _batches(pairs: Sequence[Pair], counts: Any) -> Iterator[list[Pair]]:
-    """Pairs whose scores lie in the scratch folder together."""
+    """Pairs whose scores are in the scratch folder together."""
     batch: list[Pair] = []
     for i, j in pairs:
         if batch and sum(counts[list(pair)].sum() for pair in [*batch, (i, j)]) > _MAX_SCORES:
@@ -354,7 +348,7 @@ def _batches(pairs: Sequence[Pair], counts: Any) -> Iterator[list[Pair]]:
 def _pool_pairs(
     data: Partitions, system: int, pairs: Sequence[Pair], smallest: Floats
 ) -> Iterator[Cells]:
-    """Blocks of the LLRs of each pair that lie where both classes do."""
+    """Blocks for the LLRs of each pair where both classes overlap."""
     with data.open_scratch() as folder:
         function = partial(_sort_pairs, folder, system, data.classes, pairs, smallest)
         by_part = [*data.map(function, "Sorting")]
@@ -378,7 +372,7 @@ def _sort_pairs(
     smallest: Floats,
     rows: Rows,
 ) -> list[Run]:
-    """A run for each pair: LLRs in favor of its first class, of the second class and the first."""
+    """A run for each pair: LLRs in favor of the first class, for class two and class one."""
     samples = Labelled(evidence_of(rows.evidence[system], classes), rows.codes)
     runs = []
     for i, j in pairs:

@@ -47,10 +47,10 @@ ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
 
 
 class Bounds(NamedTuple):
-    """What each sample costs after recalibration: a little less and a little more than it does.
+    """Lower and upper bounds on the cost of each sample after recalibration.
 
-    ``by`` names the costs that are the upper bound: "fitted", "affine", or "rising" for those
-    between PAV fitted to all samples and without the sample's fold.
+    ``by`` names the upper bound: "fitted", "affine", or "rising" for costs between PAV fitted to
+    all samples and PAV without the sample's fold.
     """
 
     lower: Floats
@@ -59,10 +59,10 @@ class Bounds(NamedTuple):
 
 
 class RecalibratedCosts(NamedTuple):
-    """What each sample costs after recalibration by several maps, or each bag of samples.
+    """Costs after recalibration by several maps, for each sample or bucket.
 
-    The last two are those of PAV fitted to all where a sample is held out beyond all samples of the
-    other class: nothing shows then that it costs anything.
+    The last two are those of PAV on all samples if a sample is held out beyond the whole other
+    class: nothing shows then that it costs anything.
     """
 
     fitted: Floats  # by PAV on all samples
@@ -72,7 +72,6 @@ class RecalibratedCosts(NamedTuple):
     shown_affine: Floats | None
 
     def bounds(self, share: float, total: Total) -> Bounds:
-        """What samples cost, at least and at most."""
         fitted, by = self.fitted, "rising"
         upper = rising_costs(fitted, self.held_out, share)
         best, shown = self.held_out, self.shown_held_out
@@ -92,24 +91,21 @@ class RecalibratedCosts(NamedTuple):
 
 
 def rising_costs(fitted: Floats, held_out: Floats, share: float) -> Floats:
-    """Costs of the best map if it rises strictly, fitted to this share of the samples."""
+    """Costs of the best map if it rises strictly; ``share`` is the fraction it was fitted to."""
     weight = 1 / (1 + share ** (-2 / 3) / 3)  # G / (G + R)
     return fitted + weight * (held_out - fitted)
 
 
 class LlrMap(NamedTuple):
-    """An affine map of LLRs."""
-
     factor: float
     offset: float
 
     def __call__(self, llr: Floats) -> Floats:
-        """Recalibrated LLRs."""
         return self.factor * llr + self.offset
 
 
 class FoldMaps(NamedTuple):
-    """Maps for the samples of a fold, fitted to the others; no affine one of infinite LLRs."""
+    """Maps for the samples in a fold, fitted to the others; no affine map for infinite LLRs."""
 
     blocks: PooledBlocks
     affine: LlrMap | None
@@ -118,10 +114,7 @@ class FoldMaps(NamedTuple):
 
 
 class Recalibration(NamedTuple):
-    """LLRs of the samples after recalibration by several maps.
-
-    ``alone`` tells whether a sample is held out beyond all samples of the other class.
-    """
+    """Recalibrated LLRs; ``alone`` marks samples held out beyond the whole other class."""
 
     fitted: Floats
     held_out: Floats
@@ -131,10 +124,10 @@ class Recalibration(NamedTuple):
 
 @dataclass(frozen=True)
 class Recalibrator:
-    """PAV fitted to all samples, and maps for the samples of each fold, fitted without it.
+    """PAV fitted to all samples, and maps for each fold, fitted without it.
 
-    A fold has no maps where nothing is known of a class. ``some`` are LLRs of each fold, and
-    ``share`` is the fraction of the samples that maps without a fold are fitted to.
+    A fold has no maps if the others lack a class. ``some`` are LLRs in each fold, and ``share`` is
+    the fraction of the samples that maps without a fold are fitted to.
     """
 
     blocks: PooledBlocks
@@ -145,7 +138,6 @@ class Recalibrator:
 
     @classmethod
     def fit(cls, llr: Floats, codes: NDArray[np.intp], splits: Sequence[Split]) -> Self:
-        """Maps of LLRs in favor of the class whose code is 1, for samples that splits hold out."""
         is_target, finite = codes == 1, bool(np.isfinite(llr).all())
         folds: list[FoldMaps | None] = []
         for _, known in splits:
@@ -164,7 +156,6 @@ class Recalibrator:
 
     @classmethod
     def of_runs(cls, pooled: PooledRuns) -> Self:
-        """Maps from what is known of all samples in the order of their LLRs."""
         counts, ends, by_fold = pooled.counts, pooled.ends, range(FOLDS)
         finite = bool(np.isfinite([ends[..., 0].min(), ends[..., 1].max()]).all())
         folds: list[FoldMaps | None] = []
@@ -187,7 +178,7 @@ class Recalibrator:
     def apply(
         self, llr: Floats, codes: NDArray[np.intp], held_out: Iterable[NDArray[np.bool_]]
     ) -> Recalibration:
-        """Recalibrate LLRs of samples, of which those of each fold are held out."""
+        """Recalibrate LLRs; ``held_out`` has a mask for each fold."""
         after, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
         affine = np.zeros(len(llr)) if self.finite else None
         for new, maps in zip(held_out, self.folds, strict=True):
@@ -203,7 +194,7 @@ class Recalibrator:
         return Recalibration(self.blocks.transform(llr), after, affine, alone)
 
     def affine_slope(self, k: int) -> float:
-        """Median recalibrated LLR of a block by the affine maps; by PAV where LLRs are infinite."""
+        """Median affine LLR in a block; PAV's LLR if some are infinite."""
         if not self.finite:
             return float(self.blocks.llr[k])
         ends = np.array([self.blocks.low[k], self.blocks.high[k]])
@@ -223,15 +214,11 @@ class Recalibrator:
 
 
 def split_samples(llr: Floats, codes: NDArray[np.intp], design: Design) -> list[Split]:
-    """Samples that are held out, and those to fit to, which share no group and no item.
-
-    Random splits do not depend on the order of the samples.
-    """
+    """Samples to hold out and samples to fit to; random splits ignore the order of the samples."""
     return [*design.folds(_FOLDS)] if design.depends else _random_splits(llr, codes)
 
 
 def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
-    """Folds that each hold their share of every class."""
     rng, n_folds = np.random.default_rng(0), _FEW_FOLDS if len(llr) > _MANY else _FOLDS
     fold = np.empty(len(llr), dtype=np.int8)
     for k in range(2):
@@ -241,10 +228,10 @@ def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
 
 
 def fit_llr_map(other: Floats, target: Floats) -> LlrMap:
-    """The affine map of LLRs, if possible a rising one, that costs the least at even odds.
+    """The affine map, rising if possible, with the lowest cost at even odds.
 
-    As for PAV a misleading sample of each class is added, here at the mean of the other class and
-    with half the weight: classes that are far apart in these samples need not be so in others.
+    As for PAV, a misleading sample is added to each class, here at the mean of the other class and
+    with half the weight: classes far apart in these samples need not be so in others.
     """
     some = [other, target]
     size = max(float(np.abs(x).max()) for x in some) or 1.0  # of which the square may overflow

@@ -16,8 +16,8 @@ from deciban._validation.arrays import Floats
 from deciban._validation.labels import index_of
 from deciban._validation.scalars import require_fraction, require_one_of, require_whole
 from deciban.evidence.bayes import Prior, balance_weights, log_prior
+from deciban.metrics.intervals import wilson
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
-from deciban.metrics.proportions import wilson
 
 EventKind = Literal["class", "decided", "each"]
 _EVENTS: dict[str, EventKind] = {"top-label": "decided", "classwise": "each"}

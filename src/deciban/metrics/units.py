@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
 from deciban.metrics.designs import Design
-from deciban.metrics.intervals import Interval, Plan, expand_confidence, resampled_interval
-from deciban.metrics.proportions import add_unseen, unseen_rate
+from deciban.metrics.intervals import (
+    Interval,
+    Plan,
+    add_unseen,
+    expand_confidence,
+    resampled_interval,
+    unseen_rate,
+)
 
 # What each unit adds, by the kind of the term, the system, another system beside it, and the term.
 Columns = dict[tuple[Any, ...], NDArray[Any]]
@@ -34,7 +40,7 @@ _MAX_SUMS = 1 << 19  # of one column: buckets times classes
 
 
 class BucketSums(NamedTuple):
-    """Sums of columns over the buckets of each class; ``places`` are those that hold samples."""
+    """Column sums over the buckets of each class; ``places`` are the buckets with samples."""
 
     keys: list[tuple[Any, ...]]
     places: Any
@@ -44,7 +50,6 @@ class BucketSums(NamedTuple):
     def of_samples(
         cls, columns: Columns, codes: NDArray[Any], hashes: NDArray[np.uint64], n_classes: int
     ) -> BucketSums:
-        """The sums of the columns of samples."""
         n = count_buckets(n_classes)
         unit, size = codes * n + (hashes & np.uint64(n - 1)).astype(np.intp), n_classes * n
         places: Any = slice(None)
@@ -57,7 +62,7 @@ class BucketSums(NamedTuple):
 
 
 class Buckets:
-    """Sums over all buckets, to which those of parts are added."""
+    """Sums over all buckets; partitions add to them."""
 
     def __init__(self, n_classes: int, depends: bool) -> None:
         self.n_classes, self.depends = n_classes, depends
@@ -65,7 +70,6 @@ class Buckets:
         self._sums = np.zeros(0)
 
     def add(self, part: BucketSums) -> None:
-        """Add the sums of a part."""
         if not self.keys:
             self.keys = part.keys
             self._sums = np.zeros((len(part.keys), self.n_classes * count_buckets(self.n_classes)))
@@ -73,12 +77,11 @@ class Buckets:
 
     @property
     def columns(self) -> Columns:
-        """Sums over the buckets of each class, one class after another."""
         return dict(zip(self.keys, self._sums, strict=True))
 
     @property
     def design(self) -> Design:
-        """Buckets, of which the same number is drawn for all classes."""
+        """Each draw takes the same buckets for all classes."""
         n, D = count_buckets(self.n_classes), self.n_classes
         description = f"samples were resampled in {n:,} buckets, as if they were independent"
         if self.depends:
@@ -90,17 +93,17 @@ class Buckets:
 
 
 def count_buckets(n_classes: int) -> int:
-    """Number of buckets, a power of two: fewer where classes are many, so that sums stay few."""
+    """Number of buckets, a power of two; fewer for many classes."""
     most = _MAX_SUMS // n_classes
     return max(_MIN_BUCKETS, min(_BUCKETS, 1 << (most.bit_length() - 1)))
 
 
 class SampleCosts(NamedTuple):
-    """What each sample adds to the quantities of one system.
+    """Contributions of each sample to the quantities of one system.
 
-    The prior is included: a quantity is the sum over the classes of means over their samples.
-    ``mirrored`` is what samples would cost if they were as sure of the runner-up as they are of
-    their class, and ``right`` tells whether the evidence supports the true class most.
+    The prior is included: a quantity is the sum, over the classes, of means over samples.
+    ``mirrored`` is the cost if a sample were as sure of the runner-up as it is of its class;
+    ``right`` is whether the evidence supports the true class most.
     """
 
     actual: dict[Any, Floats]
@@ -109,7 +112,7 @@ class SampleCosts(NamedTuple):
 
 
 def pair_up(n_systems: int) -> list[tuple[int, int | None]]:
-    """Each system alone, then the first and each other one beside it."""
+    """Each system alone, then the first and each other one side by side."""
     pairs = [pair for k in range(1, n_systems) for pair in ((0, k), (k, 0))]
     return [*((k, None) for k in range(n_systems)), *pairs]
 
@@ -117,9 +120,9 @@ def pair_up(n_systems: int) -> list[tuple[int, int | None]]:
 def cost_columns(
     systems: Sequence[SampleCosts], has_sides: Callable[[str], bool] = lambda key: False
 ) -> Columns:
-    """Columns of what samples cost with each system, the first of which is compared with others.
+    """Columns for each system, and for the differences between the first and each other one.
 
-    ``has_sides`` tells the quantities whose positive and negative costs are counted.
+    ``has_sides`` selects the quantities whose positive and negative costs are counted.
     """
     columns: Columns = {}
     for k, beside in pair_up(len(systems)):
@@ -144,11 +147,10 @@ def cost_columns(
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """What units add to the quantities of one system, or to the differences of two.
+    """Contributions of units to the quantities of one system, or to differences between two.
 
-    ``of_right`` and ``turned`` are sums over the right samples, of their costs and of these
-    mirrored. ``allowances`` tell what unseen errors may add where this is not linear in their
-    rates.
+    ``of_right`` and ``turned`` are sums over the right samples: their costs, and their costs
+    mirrored. ``allowances`` give the extra cost of unseen errors that is not linear in their rates.
     """
 
     design: Design
@@ -167,7 +169,7 @@ class UnitCosts:
         beside: int | None = None,
         changes: Mapping[str, str | None] | None = None,
     ) -> UnitCosts:
-        """Costs of a system; those that change are those of another key, or none at all."""
+        """Costs of a system; ``changes`` replace a key by another key, or by zero."""
 
         def pick(kind: str, beside: int | None) -> dict[str, Floats]:
             start = (kind, system, beside)
@@ -185,19 +187,18 @@ class UnitCosts:
         )
 
     def total(self, key: str) -> float:
-        """Value of a quantity over all samples."""
         return float(np.sum(self._by_class(self.actual[key]) / self.design.counts))
 
     def _by_class(self, column: Floats) -> Floats:
         return np.bincount(self.design.codes, column).astype(float)
 
     def wrong(self, t: int) -> Floats:
-        """How many samples of each unit of a class are not right."""
+        """Number of wrong samples in each unit of a class."""
         rows = self.design.rows_by_class[t]
         return self.design.masses(rows) - self.right[rows]
 
     def degrees_of_freedom(self, key: str) -> float:
-        """Those of the variance of a quantity, which Welch and Satterthwaite estimate."""
+        """Welch-Satterthwaite degrees of freedom."""
         if self.design.depends:
             return self.design.min_units - 1
         v, df = [], []
@@ -211,7 +212,7 @@ class UnitCosts:
         return float(sum(v) ** 2 / rest) if 0 < rest < np.inf else np.inf
 
     def unseen_error_rates(self, confidence: float) -> Floats:
-        """Upper bound on the error rate of each class, beyond the most that resamples contain."""
+        """Upper bounds on error rates, beyond the most that resamples contain."""
         found = []
         for t, n in enumerate(self.design.counts):
             wrong = self.wrong(t)
@@ -220,9 +221,9 @@ class UnitCosts:
         return np.array(found)
 
     def unseen(self, key: str, rates: Floats) -> Floats:
-        """What errors may add in each class, if they are more frequent by these rates.
+        """Extra cost in each class if errors are more frequent by these rates.
 
-        Their mean cost is that of the errors seen and of one right sample turned around.
+        An error costs the mean over the errors seen and one right sample turned around.
         """
         if key in self.allowances:
             return self.allowances[key](rates)
@@ -235,7 +236,7 @@ class UnitCosts:
         return np.asarray(rates * (wrong - right / n_right))
 
     def subtract(self, other: UnitCosts) -> UnitCosts:
-        """The costs that both of two systems have: these less the other's."""
+        """The costs that both systems have: these minus the other's."""
         actual, of_right, turned = (
             {key: mine[key] - theirs[key] for key in mine if key in theirs}
             for mine, theirs in (
@@ -255,7 +256,7 @@ class UnitCosts:
 def mean_intervals(
     costs: UnitCosts, plan: Plan, systems: Sequence[UnitCosts] = ()
 ) -> dict[str, Interval]:
-    """Intervals of the quantities of one system, or of the differences of two ``systems``."""
+    """Intervals for one system, or for the differences between two ``systems``."""
     rng = np.random.default_rng(plan.seed)
     values = [*costs.actual.values()]
     drawn, left_out = costs.design.resample_means(values, plan.n_resamples, rng)

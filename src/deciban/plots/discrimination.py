@@ -11,9 +11,9 @@ from scipy.special import expit, ndtri
 
 from deciban.evidence import Unit, from_nats
 from deciban.metrics.detection import equal_errors, error_rates
+from deciban.metrics.intervals import wilson
 from deciban.metrics.labelled import Trials
 from deciban.metrics.pav import PooledBlocks, pool
-from deciban.metrics.proportions import wilson
 from deciban.plots import _display as draw
 from deciban.plots._display import Axes, Floats, Limits, PairDisplay, Style
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from deciban.metrics.intervals import hull
-from deciban.metrics.proportions import (
+from deciban.metrics.intervals import (
     EventCounts,
+    hull,
     pooled_interval,
     sum_interval,
     unseen_rate,
