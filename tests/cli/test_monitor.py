@@ -173,9 +173,9 @@ def test_no_older_table_is_counted_twice(tmp_path, write):
 
 def test_the_last_thousand_tables_are_known(tmp_path):
     monitor = Monitor([0, 1])
-    monitor._tables.extend(map(str, range(1200)))
+    monitor.tables.extend(map(str, range(1200)))
     monitor.save(tmp_path / "m.json")
-    assert list(Monitor.load(tmp_path / "m.json")._tables) == list(map(str, range(200, 1200)))
+    assert list(Monitor.load(tmp_path / "m.json").tables) == list(map(str, range(200, 1200)))
 
 
 def test_a_table_is_not_counted_twice(tmp_path, write):
@@ -217,7 +217,7 @@ def test_labels_that_are_equal_as_numbers_but_both_known_keep_apart(tmp_path):
     for rest in ("", "1.0,0,0,0\n"):
         path.write_text("y,1,1.0,a\n1,0,0,0\n1.0,0,0,0\na,0,0,0\n" + rest)
         run(path, "--truth", "y", "--state", state)
-    assert Monitor.load(state)._bets.counts.tolist() == [[2.0, 3.0, 2.0]]
+    assert json.loads(state.read_text())["counts"] == [[2.0, 3.0, 2.0]]
 
 
 def test_a_column_that_may_be_of_a_class_without_a_label_is_noted(tmp_path, write):

@@ -15,7 +15,10 @@ from scipy.special import gammaln
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError, UnknownClassError
 from deciban.monitoring import Monitor, calibration_e_test
-from deciban.monitoring.e_process import FACTORS, EProcess, Faults, MixBets, factor_bets, ratio_bets
+
+# Inner modules, since their means can be enumerated.
+from deciban.monitoring.calibration import FACTORS, Faults, factor_bets, ratio_bets
+from deciban.monitoring.e_process import EProcess, MixBets
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.05, 0.05, 0.65]])
 with np.errstate(divide="ignore"):
@@ -187,7 +190,7 @@ def test_evidence_that_is_too_strong_is_not_said_to_favor_a_class_and_the_name_s
 def test_likelihoods_of_faults_are_those_of_the_labels_by_bayes_rule():
     w, mix = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.3, 0.1])
     faults = Faults(mix)
-    found = faults._log_ratios(np.log(w / w.max()), 1)
+    found = faults.log_ratios(np.log(w / w.max()), 1)
 
     def posterior(likelihoods):
         return (mix * likelihoods / (mix @ likelihoods))[1]

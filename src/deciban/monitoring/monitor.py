@@ -1,9 +1,8 @@
-"""Whether evidence stays calibrated, and the class mix the declared one, while samples come in."""
+"""Detect drift in calibration or class mix while samples come in."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._persistence.files import DECODING_ERRORS, require_writable, write_atomically
 from deciban._persistence.registry import Decoder, Encoder
-from deciban._validation.arrays import Floats, is_frame, to_host
+from deciban._validation.arrays import is_frame, to_host
 from deciban._validation.labels import (
     align_by_index,
     as_labels,
@@ -29,23 +28,13 @@ from deciban.evidence import Evidence
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike
-from deciban.monitoring.e_process import (
-    EProcess,
-    Faults,
-    MixBets,
-    RecentMix,
-    calibration_bets,
-    calibration_shares,
-    read_counts,
-    read_numbers,
-    read_row,
-)
+from deciban.monitoring.calibration import CalibrationProcess
+from deciban.monitoring.e_process import MixProcess, read_numbers
 
 _KIND, _VERSION = "Monitor", 1
 _ALPHA = {False: 0.01, True: 0.0001}  # without and with restarts
-_MEMORIES = {False: (math.inf,), True: (100.0, 1000.0)}  # samples
-_MOST_TABLES = 1000
-_LEAST = 1e-200  # of the declared mix; products of less vanish
+_MAX_TABLES = 1000
+_MIN_PRIOR = 1e-200  # products of smaller numbers vanish
 
 
 @dataclass(frozen=True)
@@ -55,14 +44,14 @@ class Watch:
     Attributes
     ----------
     log_e : float
-        Logarithm of the e-value after the last sample, in nats. With ``restart`` it is that of the
-        sum of e-values over all starts, whose mean is at most the number of samples.
+        Logarithm of the e-value after the last sample, in nats. With ``restart`` e-values are
+        summed over all starts, and the mean is at most the number of samples.
     largest : float
         Largest so far.
     alarm : int or None
-        Row of the sample at which it first reached ``1 / alpha``; rows count from 0.
+        Row, from 0, at which it first reached ``1 / alpha``.
     since : int or None
-        Row from which on things had changed, as estimated at the alarm.
+        Estimated row of the change, made at the alarm.
 
     See Also
     --------
@@ -82,21 +71,20 @@ class Watch:
 
 @dataclass(frozen=True)
 class MonitorState:
-    """Where a monitor stands.
+    """The state of a monitor.
 
     Attributes
     ----------
     n_samples, n_labeled : int
     calibration, mix : Watch
     fault : str or None
-        In which way evidence is probably off, as it looked at the alarm of calibration: "too
-        strong", "too weak", "in favor of" or "against" a class, or "not clear" unless one of them
-        is 20 times as likely as the others. It has no error rate. None without an alarm.
+        Likeliest fault at the alarm for calibration: "too strong", "too weak", "in favor of" or
+        "against" a class, or "not clear" unless it is 20 times as likely as the others. It has no
+        error rate. None without an alarm.
     factor : float or None
-        Factor that would mend evidence that is too strong or too weak, from a coarse grid, as it
-        looked at the alarm.
+        Factor, from a coarse grid, that would have corrected the strength at the alarm.
     shares : dict or None
-        Class mix of the samples from ``mix.since`` on; None without an alarm of the mix.
+        Class mix from row ``mix.since`` on; None without an alarm for the mix.
 
     See Also
     --------
@@ -119,24 +107,23 @@ class MonitorState:
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """Which of "calibration" and "mix" have raised an alarm."""
+        """Names of the alarms, "calibration" and "mix"."""
         both = {"calibration": self.calibration, "mix": self.mix}
         return tuple(name for name, one in both.items() if one.alarm is not None)
 
 
 class Monitor:
-    r"""Watch whether evidence stays calibrated, and the class mix the declared one.
+    r"""Detect drift in calibration or class mix, with valid alarms at any time.
 
-    Two e-processes, each with the error rate alpha. The one for *calibration* needs labels. Its
-    bets are :math:`1 - b + b w_i / w_y`, whose mean under class y is one, on classes i that are
-    favored, and bets on which of two neighboring samples has which of their two labels, as evidence
-    times a factor says. It moves after every second labeled sample. The one for the *mix* uses
-    labels alone where there are any, and needs calibrated evidence only for samples without:
-    :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
+    Two e-processes, each with error rate alpha. *Calibration* needs labels. It bets on favored
+    classes i, :math:`1 - b + b w_i / w_y`, with mean one under class y, and on which of two
+    neighboring samples has which of their labels if evidence is multiplied by a factor. It moves
+    after every second labeled sample. *Mix* uses the label of a sample if it is known, and needs
+    calibrated evidence only otherwise: :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
 
-    The error rate of calibration holds whatever the class mix is or does while evidence on a class
-    has one distribution, and however that changes while the mix stays. Only where both differ from
-    one sample to the next, as where two sources take turns, it does not: give each its own monitor.
+    The error rate for calibration holds whatever the class mix does while evidence on a class keeps
+    its distribution, and whatever this does while the mix stays. It fails only if both change from
+    one sample to the next, as when two sources take turns: give each its own monitor.
 
     Parameters
     ----------
@@ -144,17 +131,22 @@ class Monitor:
     prior : array of shape (n_classes,) or mapping, default uniform
         The declared class mix.
     alpha : float, default 0.01, with ``restart`` 0.0001
-        Without ``restart``, the largest probability that an alarm is ever raised although nothing
-        is wrong, for each of the two.
+        Without ``restart``, the largest probability that a false alarm is ever raised, for each
+        e-process.
     restart : bool, default False
-        Whether to look for a change at any time, also after a long calm. Then the mean number of
-        samples to a false alarm is ``1 / alpha`` at least, for each of the two.
+        Look for a change at any time, also after a long calm. Then the mean number of samples to a
+        false alarm is at least ``1 / alpha``, for each e-process.
+
+    Attributes
+    ----------
+    tables : deque of str
+        Checksums of the last 1,000 tables that the command line has counted; saved and loaded.
 
     See Also
     --------
-    calibration_e_test : The same test of calibration for samples in memory.
+    calibration_e_test : The test for calibration, for samples in memory.
     deciban.Evidence.estimate_prior : The new class mix with intervals.
-    deciban.calibration.AffineCalibrator : Mends what has moved.
+    deciban.calibration.AffineCalibrator : Corrects the calibration.
 
     References
     ----------
@@ -191,40 +183,31 @@ class Monitor:
             raise InputError(
                 f"classes must be two or more; got {len(self.classes)}. Name every class."
             )
-        self.prior = np.maximum(np.exp(log_prior(prior, self.classes)[0]), _LEAST)
+        self.prior = np.maximum(np.exp(log_prior(prior, self.classes)[0]), _MIN_PRIOR)
         self.restart = require_bool(restart, "restart")
         alpha = _ALPHA[self.restart] if alpha is None else alpha
         self.alpha = require_fraction(alpha, "alpha", remedy="Give 0.01, for instance.")
-        n = len(_MEMORIES[self.restart])
-        shares = calibration_shares(len(self.classes)), np.full(n, 1 / n)
-        self._calibration, self._mix = (EProcess(s, self.alpha, self.restart) for s in shares)
-        self._begin()
+        self.tables: deque[str] = deque(maxlen=_MAX_TABLES)
         self._rows = self._labeled = 0
-        self._waiting: tuple[int, list[float], int] | None = None  # row, evidence, class
-        self._since: int | None = None
-        self._fault: str | None = None
-        self._factor: float | None = None
-        # Checksums of the tables that `deciban monitor` has counted, the last ones of very many.
-        self._tables: deque[str] = deque(maxlen=_MOST_TABLES)
+        self._begin()
 
     def _begin(self) -> None:
-        memories = _MEMORIES[self.restart]
-        self._bets, self._faults = MixBets(self.prior, memories), Faults(self.prior)
-        self._recent = RecentMix(self.prior, len(memories))
+        self._calibration = CalibrationProcess(self.prior, self.alpha, self.restart)
+        self._mix = MixProcess(self.prior, self.alpha, self.restart)
 
     def __repr__(self) -> str:
         return f"Monitor of {len(self.classes)} classes after {self._rows:,} samples"
 
     def update(self, evidence: EvidenceLike, y_true: ArrayLike | None = None) -> MonitorState:
-        """Go on with further samples, in the order in which they came.
+        """Continue with further samples, in the order in which they came.
 
         Parameters
         ----------
         evidence : array of log-likelihoods of shape (n_samples, n_classes), or Evidence
             The order of its rows counts; labels in pandas follow it by their index.
         y_true : array of shape (n_samples,), optional
-            Entries that are None or NaN are labels that are not known. Whether a label is known
-            must not depend on the evidence, and for the mix not on the class either.
+            None or NaN is an unknown label. Whether a label is known must not depend on the
+            evidence, and for the mix not on the class either.
 
         Returns
         -------
@@ -237,38 +220,28 @@ class Monitor:
         codes = self._read_codes(y_true, len(values))
         values = values - values.max(axis=1, keepdims=True)
         for k, code in enumerate(codes.tolist()):
-            row, log_e = self._rows + k, self._bets.log_e(values[k], code)
-            dated = self._mix.alarm is not None
-            self._recent.add(None if dated else log_e, values[k], code, row)
-            self._mix.step(log_e, row)
-        labeled = np.flatnonzero(codes >= 0)
-        self._bet_on_calibration(labeled + self._rows, values[labeled], codes[labeled])
+            self._mix.update(values[k], code, self._rows + k)
+        at = np.flatnonzero(codes >= 0)
+        self._calibration.update(at + self._rows, values[at], codes[at], self.classes)
         self._rows += len(values)
-        self._labeled += len(labeled)
+        self._labeled += len(at)
         return self.state
 
     @property
     def state(self) -> MonitorState:
-        """Where the monitor stands."""
-        shares = since = None
-        calibration, mix = self._calibration, self._mix
-        if mix.alarm is not None:
-            since = self._recent.cusum.since
-            shares = dict(zip(self.classes, self._recent.shares().tolist(), strict=True))
-        return MonitorState(
-            n_samples=self._rows,
-            n_labeled=self._labeled,
-            calibration=Watch(
-                calibration.total, calibration.largest, calibration.alarm, self._since
-            ),
-            mix=Watch(mix.total, mix.largest, mix.alarm, since),
-            fault=self._fault,
-            factor=self._factor,
-            shares=shares,
+        """The state after the samples so far."""
+        calibration, mix = (
+            Watch(one.bets.total, one.bets.largest, one.bets.alarm, one.since)
+            for one in (self._calibration, self._mix)
         )
+        shares = None
+        if self._mix.bets.alarm is not None:
+            shares = dict(zip(self.classes, self._mix.shares().tolist(), strict=True))
+        fault, factor = self._calibration.fault, self._calibration.factor
+        return MonitorState(self._rows, self._labeled, calibration, mix, fault, factor, shares)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the monitor to a file of JSON, the whole of it or nothing.
+        """Write the monitor to a JSON file, completely or not at all.
 
         Parameters
         ----------
@@ -277,13 +250,9 @@ class Monitor:
         plain: dict[str, Any] = {
             "kind": _KIND, "version": _VERSION, "classes": list(self.classes),
             "prior": self.prior.tolist(), "alpha": self.alpha, "restart": self.restart,
-            "rows": self._rows, "labeled": self._labeled, "waiting": self._waiting,
-            "counts": self._bets.counts.tolist(), "recent": self._recent.counts.tolist(),
-            "label_counts": self._faults.counts.tolist(), "since": self._since,
-            "fault": self._fault, "factor": self._factor, "tables": list(self._tables),
-            "calibration": self._calibration.to_plain() | self._faults.cusum.to_plain(),
-            "mix": self._mix.to_plain() | self._recent.cusum.to_plain(),
+            "rows": self._rows, "labeled": self._labeled, "tables": list(self.tables),
         }  # fmt: skip
+        plain |= self._calibration.to_plain() | self._mix.to_plain()
         text = json.dumps(_encode(plain, "monitor"), allow_nan=False)
         write_atomically(require_writable(path), text + "\n")
 
@@ -298,7 +267,7 @@ class Monitor:
         Returns
         -------
         Monitor
-            It goes on exactly as the one that was saved.
+            It continues exactly as the saved monitor would.
         """
         if not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is none"
@@ -310,8 +279,6 @@ class Monitor:
             monitor = cls(
                 plain["classes"], plain["prior"], alpha=plain["alpha"], restart=plain["restart"]
             )
-            monitor.prior = np.maximum(read_numbers(plain["prior"], monitor.prior.shape), _LEAST)
-            monitor._begin()
             monitor._restore(plain)
         except DECODING_ERRORS as error:
             raise InputError(
@@ -321,41 +288,25 @@ class Monitor:
         return monitor
 
     def _restore(self, plain: dict[str, Any]) -> None:
+        # As saved, without the rounding of one more normalization.
+        self.prior = np.maximum(read_numbers(plain["prior"], self.prior.shape), _MIN_PRIOR)
+        self._begin()
         rows, labeled = plain["rows"], plain["labeled"]
         if not (type(rows) is type(labeled) is int and 0 <= labeled <= rows):
             raise ValueError("numbers of rows and labels that do not fit")
         self._rows, self._labeled = rows, labeled
-        for name, counted in (("counts", self._bets), ("recent", self._recent)):
-            counted.counts = read_counts(plain[name], counted.counts.shape)
-        self._faults.counts = read_counts(plain["label_counts"], self._faults.counts.shape)
-        for process, cusum, name in (
-            (self._calibration, self._faults.cusum, "calibration"),
-            (self._mix, self._recent.cusum, "mix"),
-        ):
-            process.restore(plain[name], rows)
-            cusum.restore(plain[name], rows)
-        self._since, self._fault = read_row(plain["since"], rows), plain["fault"]
-        self._factor = plain["factor"]
-        self._tables.extend(plain["tables"])
-        texts = isinstance(self._fault, str | None) and all(
-            isinstance(one, str) for one in self._tables
-        )
-        if not texts or not isinstance(self._factor, float | None):
-            raise ValueError("a fault, a factor or a checksum of the wrong type")
-        if plain["waiting"] is not None:
-            row, values, code = plain["waiting"]
-            values = read_numbers(values, self.prior.shape)
-            known = type(code) is int and code in range(len(self.classes))
-            if read_row(row, rows) is None or not known or values.max() != 0:
-                raise ValueError("a sample that waits for the next is not whole")
-            self._waiting = row, values.tolist(), code
+        self._calibration.restore(plain, rows)
+        self._mix.restore(plain, rows)
+        self.tables.extend(plain["tables"])
+        if not all(isinstance(one, str) for one in self.tables):
+            raise ValueError("a checksum of the wrong type")
 
     def _read_codes(self, y_true: Any, n: int) -> NDArray[np.intp]:
         codes = np.full(n, -1, dtype=np.intp)
         if y_true is None:
             return codes
         if isinstance(y_true, np.ma.MaskedArray):
-            y_true = y_true.tolist()  # with None where it is masked
+            y_true = y_true.tolist()  # masked entries become None
         elif is_frame(y_true):
             y_true = y_true.to_numpy()
         labels = np.asarray(to_host(y_true), dtype=object)
@@ -366,49 +317,14 @@ class Monitor:
             codes[known] = encode_labels(read_labels(labels[known]), self.classes)
         return codes
 
-    def _bet_on_calibration(
-        self, rows: NDArray[np.intp], values: Floats, codes: NDArray[np.intp]
-    ) -> Floats:
-        """Bet on samples two by two; one that is left over waits. Return the log-wealth."""
-        if self._calibration.total == math.inf:
-            return np.empty(0)
-        if self._waiting is not None:
-            row, own, code = self._waiting
-            rows, codes = np.append(row, rows), np.append(code, codes)
-            values = np.vstack([own, values])
-        self._waiting = None
-        ruled_out = values[np.arange(len(codes)), codes] == -np.inf
-        # A sample that rules its class out need not wait: there is nothing left to win.
-        n = int(np.argmax(ruled_out)) + 1 if ruled_out.any() else len(rows)
-        pairs = n // 2
-        log_e = calibration_bets(values[: 2 * pairs], codes[: 2 * pairs])
-        steps = list(zip(log_e, (slice(2 * k, 2 * k + 2) for k in range(pairs)), strict=True))
-        if n % 2 and ruled_out.any():
-            steps.append((np.full(log_e.shape[1], np.inf), slice(n - 1, n)))
-        elif n % 2:
-            self._waiting = int(rows[-1]), values[-1].tolist(), int(codes[-1])
-        return np.array([self._step(e, rows[k], values[k], codes[k]) for e, k in steps])
-
-    def _step(
-        self, log_e: Floats, rows: NDArray[np.intp], values: Floats, codes: NDArray[np.intp]
-    ) -> float:
-        """Bet on these samples, and name the fault at the alarm: what comes later may be mended."""
-        total = self._calibration.step(log_e, int(rows[-1]))
-        if self._fault is None:
-            self._faults.add(values, codes, int(rows[0]))
-            if self._calibration.alarm is not None:
-                self._fault, self._factor = self._faults.name(self.classes)
-                self._since = self._faults.cusum.since
-        return total
-
 
 def _encode(value: Any, path: str) -> Any:
-    """Plain data as JSON has it; labels and infinite numbers as files of models write them."""
+    """Plain data as JSON; labels and infinite numbers as in model files."""
     if isinstance(value, dict):
         return {name: _encode(inner, f"{path}.{name}") for name, inner in value.items()}
     encoder = Encoder(lambda encoder, value, path: None)
     encoded = encoder(value, path)
-    if encoder.arrays:  # which a file of JSON has no place for
+    if encoder.arrays:
         raise InputError(
             f"{path} must be text, numbers or truth values to be saved; got numbers of NumPy. "
             f"Convert them with .item() first."

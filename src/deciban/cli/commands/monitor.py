@@ -74,7 +74,7 @@ def monitor(
     names = None if before is None else before.classes
     source, evidence, y_true, labels = _read(table, columns, names, None if before else classes)
     checksum = hashlib.sha256(source.path.read_bytes()).hexdigest()
-    if before is not None and checksum in before._tables:
+    if before is not None and checksum in before.tables:
         raise source.error(
             f"must hold new rows; it is a table that {quote(str(state))} has counted already. Give "
             f"the rows that came since, or add a column with the date if these came again."
@@ -83,7 +83,7 @@ def monitor(
         prior = _parse_mix(mix, labels)
         before = Monitor(labels, prior, alpha=alpha, restart=restart)
     found = before.update(evidence, y_true)
-    before._tables.append(checksum)
+    before.tables.append(checksum)
     if state is not None:
         before.save(state)
     if as_json:
@@ -321,7 +321,7 @@ def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
 
 
 def _fault(found: MonitorState) -> str:
-    from deciban.monitoring.e_process import NOT_CLEAR
+    from deciban.monitoring.calibration import NOT_CLEAR
 
     if found.fault == NOT_CLEAR:
         return "In which way evidence is off is not clear; recalibrate with labeled rows."
