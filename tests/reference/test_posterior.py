@@ -211,7 +211,10 @@ def test_rates_of_three_classes_are_those_of_integration(posterior, costs, rejec
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
     assert (np.abs(found - expected) < 4 * error + 2e-3 * expected).all()  # the grid has cells
     assert (error < 0.06 * expected + 1e-9).all()
-    C = posterior._all_costs(costs, reject)
+    C = 1.0 - np.eye(3)
+    for (true, decided), each in (costs or {}).items():
+        C["abc".index(true), "abc".index(decided)] = each
+    C = C if reject is None else np.column_stack([C, np.full(3, reject)])
     cost = posterior.expected_cost(costs, reject)
     exact = posterior.prior @ (expected * C).sum(axis=1)
     assert abs(cost.value - exact) < 4 * cost.standard_error + 2e-3 * exact

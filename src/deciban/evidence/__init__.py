@@ -1,4 +1,4 @@
-"""Evidence: batches of likelihood functions over named classes, and what is done with them."""
+"""Evidence: likelihood functions over named classes, priors, decisions and units."""
 
 from deciban.evidence.class_mix import PriorEstimate
 from deciban.evidence.evidence import Evidence, shift_prior

@@ -131,7 +131,7 @@ def choose_least_cost(
 def _expected_regret(log_posterior: Floats, regret: Floats) -> Floats:
     """Expected regrets, scaled up in rows where several of them underflow.
 
-    A posterior of e^-800 decides where the likelier truths cost the same either way.
+    A posterior of e^-800 decides if the likelier truths cost the same either way.
     """
     expected: Floats = np.exp(log_posterior) @ regret
     vanishing = np.flatnonzero((expected < _UNDERFLOW).sum(axis=1) > 1)
@@ -206,7 +206,7 @@ def action_costs(costs: Costs, reject_cost: Any, classes: tuple[Hashable, ...]) 
 def find_members(group: Any, classes: tuple[Hashable, ...]) -> list[int]:
     """Positions of one class, or of the members of a list, tuple, set or array of classes.
 
-    What is itself a class is that class, also where it is a tuple.
+    A tuple or frozenset that is itself a class is that class.
     """
     if isinstance(group, tuple | frozenset) and group in classes:
         return [classes.index(group)]
@@ -222,7 +222,7 @@ def find_members(group: Any, classes: tuple[Hashable, ...]) -> list[int]:
 
 
 def read_groups(groups: Any, classes: tuple[Hashable, ...]) -> dict[Hashable, list[int]]:
-    """Names of two groups or more and the positions of their members, which they do not share."""
+    """Names and member positions for two or more groups that share no class."""
     named = isinstance(groups, Mapping)
     each = groups.values() if named else groups if isinstance(groups, list | tuple) else ()
     members = [find_members(group, classes) for group in each]
@@ -243,7 +243,7 @@ def name_group(members: Iterable[int], classes: tuple[Hashable, ...]) -> str:
 
 
 def pool_members(log_likelihoods: Floats, members: list[int], log_prior: Floats) -> Floats:
-    """Log of the mean likelihood of the members, weighted by the prior given the group."""
+    """Log mean likelihood over the members, weighted by the prior given the group."""
     if len(members) == 1:
         return log_likelihoods[:, members[0]]
     weights = log_prior[:, members]

@@ -40,7 +40,7 @@ class PriorEstimate(Mapping[Hashable, float]):
         Of these intervals.
     n_samples : int
     p_value : float or None
-        Of the hypothesis that the mix is the training prior, where one was given.
+        Tests whether the mix is the training prior, if one was given.
 
     See Also
     --------
@@ -86,11 +86,11 @@ class PriorEstimate(Mapping[Hashable, float]):
 
 
 def estimate_shares(L: Floats) -> Floats:
-    """Maximum of the mean of :math:`log sum_k s_k L_nk` over the simplex.
+    """Maximize the mean :math:`log sum_k s_k L_nk` over the simplex.
 
     The constrained Newton method: each step solves the quadratic approximation by nonnegative least
     squares, so that shares of zero are exact. The log-likelihood is concave, and the largest slope
-    bounds what is left to gain.
+    bounds the remaining gain.
 
     References
     ----------
@@ -148,8 +148,8 @@ def share_intervals(L: Floats, shares: Floats, confidence: float) -> tuple[Float
     """Likelihood intervals of each share.
 
     The log-likelihood with the other classes in their estimated proportions, times the fraction of
-    its curvature that is left when these vary too: exact where classes are told apart or samples
-    are many. Where no sample needs a class, the upper end is the share whose likelihood is that of
+    its curvature that is left when these vary too: exact if classes are told apart or samples
+    are many. If no sample needs a class, the upper end is the share whose likelihood is that of
     the tail: the probability of seeing none of the class, if all of it would be told apart.
     """
     S = L / (L @ shares)[:, None]
@@ -181,7 +181,7 @@ def _end(x: Floats, share: float, edge: float, fraction: float, limit: float) ->
 
 
 def _variances(S: Floats, shares: Floats) -> Floats:
-    """Variance of each share, the other positive ones unknown; huge where nothing tells it."""
+    """Variance of each share, the other positive ones unknown; huge if nothing determines it."""
     n, slope, H = len(S), S.mean(axis=0), S.T @ S
     some, none = np.flatnonzero(shares > 0), np.flatnonzero(shares == 0)
     scale = np.sqrt(shares[some])  # eigenvalues up to n, however small a share is
@@ -200,7 +200,7 @@ def shift_p_value(
     """How often samples of this class mix deviate as much from it as these: a score test.
 
     Under the prior each :math:`L_nk / sum_j p_j L_nj` has a mean of one. Resamples draw the
-    samples with the weights that turn the estimated mix into the prior. Where the samples lack part
+    samples with the weights that turn the estimated mix into the prior. If the samples lack part
     of a class, so that its weights sum to less than one, the rest is on samples that prove it.
     """
     n, null, mixture = len(L), L @ prior, L @ shares

@@ -79,7 +79,7 @@ class _Combines(Protocol):
 
 
 class Evidence:
-    """A batch of likelihood functions: what each sample says about the classes, without a prior.
+    """A batch of likelihood functions: evidence about the classes, without a prior.
 
     Immutable. Held as natural logarithms in float64, defined up to a constant for each row.
     A zero likelihood is -inf: allowed wherever the result is defined, refused elsewhere.

@@ -105,7 +105,7 @@ def conformal_sets(
     """Classes whose score, minus the log-posterior, is up to a threshold; the best is always in.
 
     The threshold is the k-th smallest of the scores of n labeled samples, k = ceil((1 - alpha)
-    (n + 1)), and infinity where k > n. By class, each class has that of its own samples. With a
+    (n + 1)), and infinity if k > n. By class, each class has that of its own samples. With a
     prior, a sample counts as often as the prior says, relative to the share of its class. Without
     one, the prior is the class mix of the labeled samples and the new one, whose class is the one
     considered: all n + 1 are treated alike, which makes the coverage exact.

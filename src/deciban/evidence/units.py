@@ -66,7 +66,7 @@ class VerbalScale:
     neutral : str
         For ratios too close to 1 to support either class.
     source : str
-        Where the scale was published.
+        Citation of the publication.
 
     See Also
     --------

@@ -1,7 +1,7 @@
 """Plots of evidence: displays in the manner of scikit-learn's.
 
-Each holds what it draws; ``compute`` computes it from predictions and ``plot`` draws it, into given
-axes or a new figure; ``from_predictions`` and ``from_estimator`` do both. Infinite LLRs are drawn
+``compute`` computes a display from predictions and ``plot`` draws it, into given axes or a new
+figure; ``from_predictions`` and ``from_estimator`` do both. Infinite LLRs are drawn
 too. Colors are color-blind safe, and classes differ by line or marker as well.
 
 Drawing needs ``pip install 'deciban[plot]'``.

@@ -1,4 +1,4 @@
-"""What all displays share: looks, axes, reading predictions and drawing them."""
+"""The base of all displays: looks, axes, reading predictions and drawing them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dashes_of(k: int) -> Any:
 
 
 def look_of(k: int, known: bool = True) -> dict[str, Any]:
-    """Color and marker of the samples of class k; gray where their class is not known."""
+    """Color and marker of the samples of class k; gray if their class is not known."""
     return {"color": color_of(k) if known else REFERENCE, "marker": marker_of(k)}
 
 
@@ -71,7 +71,7 @@ def wrap_name(name: object) -> str:
 
 
 def infinite_note(minus: float, plus: float, form: str, head: str = "") -> str:
-    """Remark in a legend on how many LLRs, or what share of them, are infinite."""
+    """Remark in a legend on the number or share of infinite LLRs."""
     parts = [f"{form.format(n)} at {sign}" for n, sign in ((minus, "−∞"), (plus, "+∞")) if n]
     return f" ({head}{', '.join(parts)})" if parts else ""
 
@@ -82,7 +82,7 @@ def llr_label(a: Hashable, b: Hashable, unit: Unit) -> str:
 
 
 def fold(first: str, second: str) -> str:
-    """Two parts of an axis label, on two lines where one would not fit."""
+    """Two parts of an axis label, on two lines if one is too short."""
     return first + ("\n" if len(first) + 1 + len(second) > LONG else " ") + second
 
 
@@ -136,7 +136,7 @@ def unused_colors(ax: Axes, n: int) -> list[str]:
 
 
 def span(*values: ArrayLike) -> Limits:
-    """Range of the finite values with a margin; from -1 to 1 where there are none."""
+    """Range of the finite values with a margin; from -1 to 1 if there are none."""
     every = np.concatenate([np.ravel(v) for v in values])
     every = every[np.isfinite(every)]
     if every.size == 0:
@@ -205,7 +205,7 @@ def _name_edge(ax: Axes, gid: str, at: Limits, offset: Limits, **align: Any) -> 
 
 
 def draw_legend(ax: Axes, *, headroom: bool = False, **place: Any) -> None:
-    """Draw a small legend with each label once; none where nothing has a label.
+    """Draw a small legend with each label once; none if nothing has a label.
 
     With ``headroom``, narrow axes grow upwards, so that the legend covers no curve.
     """
@@ -228,7 +228,7 @@ def is_narrow(ax: Axes) -> bool:
 
 
 def axis_text(ax: Axes) -> Style:
-    """Style of a long axis label: small where the axes are narrow."""
+    """Style of a long axis label: small in narrow axes."""
     return {"fontsize": "small" if is_narrow(ax) else None}
 
 

@@ -32,7 +32,7 @@ _FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and f
 class PlaneDisplay(Display):
     """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
 
-    A subclass says in ``_place`` where a point of the plane lies in its axes.
+    A subclass maps points of the plane to its axes in ``_place``.
     """
 
     samples_: list[Any]
@@ -96,7 +96,7 @@ class PlaneDisplay(Display):
         return display.plot(ax, **{"contours": "gaussian"} | options)
 
     def _place(self, l: Floats) -> Floats:
-        """Where points of the plane, in nats, lie in the axes."""
+        """Coordinates in the axes for points of the plane, in nats."""
         raise NotImplementedError
 
     def _points(self, rows: NDArray[Any]) -> Floats:
@@ -164,7 +164,7 @@ def encode_truth(y_true: ArrayLike | None, evidence: Evidence) -> NDArray[np.int
 
 
 def rows_by_class(truth: NDArray[np.intp] | None, evidence: Evidence) -> list[NDArray[np.intp]]:
-    """Rows of the samples of each class; all in one group where the truth is not known."""
+    """Rows of the samples of each class; all in one group if the truth is not known."""
     if truth is None:
         return [np.arange(len(evidence))]
     return Labelled(evidence, truth).rows_by_class
@@ -219,7 +219,7 @@ def boundaries(
     costs: ArrayLike | None = None,
     prior: Any = None,
 ) -> list[Floats]:
-    """Curves of ILRLs, up to ``reach``, on which two of three decisions cost the same."""
+    """Curves of ILRLs, up to ``reach``, on which two decisions cost the same."""
     scale = max(1.0, reach / _FARTHEST)
     side = np.linspace(-reach / scale, reach / scale, _FINE)
     X, Y = np.meshgrid(side, side)
@@ -240,7 +240,7 @@ def _level_curves(x: Floats, y: Floats, z: Floats, level: float) -> list[Floats]
 
 
 def toward_infinity(evidence: Evidence, basis: Basis) -> Floats:
-    """Where on the frame, from -1 to 1, evidence that rules out a class lies.
+    """Place on the frame, from -1 to 1, for evidence that rules out a class.
 
     Zero likelihoods are replaced by ones so small that the ILRL lies far beyond all others.
     """
@@ -253,7 +253,7 @@ def toward_infinity(evidence: Evidence, basis: Basis) -> Floats:
 
 
 def square_around(path: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits of a square around a path, with room for names, and around zero where that is near."""
+    """Limits of a square around a path, with room for names, and around zero if that is near."""
     size = float(np.ptp(path, axis=0).max()) or 1.0
     with_zero = np.vstack([path, np.zeros(2)])
     seen = with_zero if np.ptp(with_zero, axis=0).max() <= 2 * size else path
@@ -280,7 +280,7 @@ def draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) -
 
 
 def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
-    """Write the name of each arrow where it hides the least: beside it, else at a distance."""
+    """Write the name of each arrow beside it, or at a distance if that hides less."""
     from matplotlib.path import Path
 
     ax.figure.canvas.figure.draw_without_rendering()  # lays it out, or nothing can be measured
@@ -314,7 +314,7 @@ def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
 
 
 def extent(text: Any) -> Any:
-    """Where a text stands in its figure, without the line that leads there."""
+    """Bounding box of a text in its figure, without the line that leads there."""
     from matplotlib.text import Text
 
     text.get_window_extent()  # moves it to its place

@@ -1,4 +1,4 @@
-"""What thresholds and monotone maps can do with LLRs: DET and PAV plots."""
+"""The order of LLRs, and monotone maps of them: DET and PAV plots."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def _view(x: Floats, y: Floats) -> Limits:
 def _note_ends(ax: Axes, line: Any, x: Floats) -> list[Any]:
     """Write beside a line that leaves the view how far it goes to the left and to the right.
 
-    Where it goes to infinity, there is a marker on the frame.
+    If it goes to infinity, there is a marker on the frame.
     """
     notes = []
     xs, ys = line.get_data()

@@ -75,7 +75,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         rng: Rng = 0,
         **scatter_options: Any,
     ) -> Self:
-        """Draw the samples, contours of their densities, and where the decision changes.
+        """Draw samples, contours of their densities, and decision boundaries.
 
         Parameters
         ----------
@@ -86,8 +86,8 @@ class ILRDisplay(_plane.PlaneDisplay):
         masses : sequence of float, default (0.5, 0.9)
             Shares of a class that the contours enclose.
         decisions : bool, default True
-            Whether to draw, for three classes, where the decision changes: by maximum likelihood,
-            or under ``costs`` and ``prior`` as in :meth:`deciban.Evidence.decide`.
+            Whether to draw boundaries between three classes: by maximum likelihood, or
+            under ``costs`` and ``prior`` as in :meth:`deciban.Evidence.decide`.
         costs : array of shape (3, 3), optional
             Cost of each decision (columns) for each true class (rows).
         prior : array of shape (3,) or mapping, optional
@@ -157,7 +157,7 @@ class ILRDisplay(_plane.PlaneDisplay):
     ) -> Self:
         """Draw arrows along points of the plane, in nats, with a name for each and for the ends.
 
-        With ``zoom``, new axes show the path, and zero evidence only where that is near.
+        With ``zoom``, new axes show the path, and zero evidence only if that is near.
         """
         ax = draw.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
@@ -316,7 +316,7 @@ class TernaryDisplay(_plane.PlaneDisplay):
 
 
 def axis_label(basis: Basis, k: int, unit: Unit) -> str:
-    """Label that says which classes coordinate k compares, where there is room."""
+    """Label with the classes that coordinate k compares, if there is room."""
     short = f"$l_{{{k + 1}}}$ ({unit})"
     if basis.signs is None:
         return short

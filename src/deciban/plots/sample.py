@@ -199,10 +199,10 @@ _MOST_ROWS, _MOST_ARROWS = 10, 5
 
 
 class ShapleyDisplay(Display):
-    """What each feature contributes to the evidence about one sample.
+    """Contributions of features to the evidence about one sample.
 
     :meth:`plot` draws a waterfall: from the base, over the contributions to one LLR, the largest
-    first, to the LLR itself, with intervals of 95 % by Student's t where they are sampled.
+    first, to the LLR itself, with intervals of 95 % by Student's t if they are sampled.
     :meth:`plot_path` draws the contributions for three classes as arrows that add up.
 
     Parameters

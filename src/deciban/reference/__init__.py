@@ -1,4 +1,4 @@
-"""Reference distributions: what calibrated evidence looks like."""
+"""Reference distributions for calibrated evidence."""
 
 from deciban.reference.calibrated_gaussian import CalibratedGaussian
 from deciban.reference.calibrated_mixture import CalibratedMixture, NormalMixture

@@ -1,4 +1,4 @@
-"""Evidence of several systems that is not independent: how to add it up without counting twice.
+"""Dependent evidence from several systems, added up without counting twice.
 
 With Σ_a the covariance of system a, v_i the rows of the contrast, B the stack of all Σ_a and S the
 covariance of the stacked ILRLs, whose diagonal blocks are the Σ_a, the stacked mean of class i is
@@ -6,7 +6,7 @@ B v_i and a constant. The log-likelihood ratios of the stack are affine in it, a
 
     A = S⁻¹ B    Σ_fused = Bᵀ S⁻¹ B    fused = Aᵀ (l + c / 2) − c_fused / 2,
 
-where −c / 2 is the mean of the class means. ``docs/ideas/dependent-evidence.md`` derives it.
+with the mean −c / 2 of the class means. ``docs/ideas/dependent-evidence.md`` derives it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _CANCELS = 1e-6  # share of the evidence in directions without noise that counts
 
 
 class Dependence:
-    r"""How the evidence of several calibrated systems depends on one another.
+    r"""Dependence between the evidence from several calibrated systems.
 
     The ILRLs of K systems about the same D classes, stacked, are normal under each class with one
     covariance S. Its diagonal blocks are the covariances :math:`\Sigma_a` of calibrated families,
     which fix the means; the other blocks say how much of the noise the systems share. The fused
     ILRL is affine in the stack, and it is calibrated again, with the covariance
-    :math:`B^T S^{-1} B` where B stacks the :math:`\Sigma_a`. Without shared noise it is the sum.
+    :math:`B^T S^{-1} B` in which B stacks the :math:`\Sigma_a`. Without shared noise it is the sum.
     The same evidence given twice is taken once.
 
     Immutable. Build it from families and correlations, :meth:`from_covariance`, or :meth:`fit` it.
@@ -53,7 +53,7 @@ class Dependence:
         Correlation between the noise of the systems within a class: one for all, one for each pair
         of systems, or one for each pair of coordinates. The noise of each system is whitened
         by the symmetric root of its covariance in the basis of the first family, so that the
-        numbers do not depend on the basis where there is one for each pair of systems.
+        numbers do not depend on the basis if there is one for each pair of systems.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""What a calibrated Gaussian family costs on average, and how often its posteriors lead to what.
+"""Expected costs, and rates of decisions, in a calibrated Gaussian family.
 
-Two classes are exact. For more, samples lie about the points where classes are equally good
+Two classes are exact. For more, samples lie about the points at which classes are equally good
 choices, and are weighted: error rates of 1e-9 then have about the relative error of those of 0.1.
 """
 
@@ -31,7 +31,7 @@ _NEAREST = 12  # other classes whose corners are sampled
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, which is zero where nothing is simulated.
+    """A number and its standard error, which is zero without simulation.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
 
     The density is exp(−d/4) exp(l/2 − l²/4d) / √(4πd). With the first factor set apart, the
     rest is neither large nor small, and the trapezoidal rule converges geometrically on it: the
-    result is right to about 1e-14 relative, also where it is e^-700.
+    result is right to about 1e-14 relative, even for e^-700.
     """
     return _integrate(d, log_odds, _log_softplus)
 
@@ -68,7 +68,7 @@ def expected_sigmoid(d: float, log_odds: float = 0.0) -> float:
 
 
 def expected_rare_sigmoid(d: float, log_odds: float) -> float:
-    """Mean of 1 / (1 + exp(-(l + log_odds))) for an LLR l ~ N(d, 2d), where it is small."""
+    """Mean of 1 / (1 + exp(-(l + log_odds))) for an LLR l ~ N(d, 2d), if it is small."""
     step = min(0.5, 0.7 * math.sqrt(2 * d))
     reach = 12 * math.sqrt(2 * d)  # about d, where the density has its peak, and 3 d, as exp(l) f
     l = np.arange(d - reach, 3 * d + reach, step)
@@ -77,7 +77,7 @@ def expected_rare_sigmoid(d: float, log_odds: float) -> float:
 
 
 def _integrate(d: float, log_odds: float, log_loss: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Mean of a loss of −(l + log_odds) that falls as exp(−l) does, where the LLR l ~ N(d, 2d)."""
+    """Mean of a loss of −(l + log_odds) that falls as exp(−l) does, for an LLR l ~ N(d, 2d)."""
     if d > 4 * 800 and abs(log_odds) < d / 2:
         return 0.0  # less than the smallest number
     peak = min(max(-log_odds, -d), d)
@@ -92,7 +92,7 @@ def _integrate(d: float, log_odds: float, log_loss: Callable[[np.ndarray], np.nd
 
 
 def _log_softplus(x: np.ndarray) -> np.ndarray:
-    """log(log(1 + exp(x))), also where exp(x) underflows."""
+    """log(log(1 + exp(x))), even if exp(x) underflows."""
     tail = x - np.exp(np.minimum(x, -30)) / 2
     return np.where(x < -30, tail, np.log(np.logaddexp(0, np.maximum(x, -30))))
 
@@ -109,8 +109,8 @@ def simulate_cross_entropy(
 ) -> Estimate:
     """Expected cross-entropy by simulation, in nats.
 
-    The loss under class k is log(1 + sum_j exp(log(p_j / p_k) - LLR_kj)). It is simulated where it
-    counts: most samples of class k lie about the points where one or two other classes are as
+    The loss under class k is log(1 + sum_j exp(log(p_j / p_k) - LLR_kj)). It is simulated near
+    decisions: most samples of class k lie about the points at which one or two others are as
     likely as k, and are weighted accordingly. Two things whose means are known take out most of
     the noise that is left: the weights, and the sum of two-class losses, which is all of the loss
     wherever only one other class is near.
@@ -151,7 +151,7 @@ class Rivals:
         self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
 
     def _corners(self) -> np.ndarray:
-        """Shifts to where k and two of the nearest others are equally likely."""
+        """Shifts that make k and two of the nearest others equally likely."""
         near = np.argsort(self.halfway**2 * self.d)[:_NEAREST]
         shifts = []
         for i, m in itertools.combinations(near, 2):
@@ -205,10 +205,10 @@ Outcome = Callable[[Floats, int], Floats]  # of log-posteriors, given the true c
 
 
 class Rates(NamedTuple):
-    """Rates under each class, with standard errors, which are zero where nothing is simulated.
+    """Rates under each class, with standard errors, which are zero without simulation.
 
     A standard error is that of the samples that were drawn. It is too small, and can be zero, for
-    an outcome that hardly any of them has: draw more where a rate below ``10 / n_samples`` is not
+    an outcome that hardly any of them has: draw more if a rate below ``10 / n_samples`` is not
     an error rate and matters.
 
     Attributes
@@ -303,7 +303,7 @@ def decision_outcome(
 def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outcome) -> Floats:
     """Rates of actions for two classes; C holds the costs of each action under each class.
 
-    Expected costs are linear in the posterior, so the choice changes only where two of them cross.
+    Expected costs are linear in the posterior: the choice changes at their crossings.
     """
     cuts = {-math.inf, math.inf}
     C = C / (np.abs(C).max() or 1.0)

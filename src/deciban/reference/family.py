@@ -1,4 +1,4 @@
-"""What every calibrated family has: an ILRL that is its own likelihood function.
+"""The base of calibrated families: an ILRL is its own likelihood function.
 
 One closed form holds in every basis. With V the contrast matrix, v_i its rows and G = V Σ Vᵀ:
 
@@ -76,7 +76,7 @@ def divergences(covariance: Floats, contrast: Floats) -> Floats:
 
 
 def covariance_of(delta: Floats, contrast: Floats) -> Floats:
-    """Covariance of the family with these divergences; positive definite where there is one."""
+    """Covariance of the family with these divergences; positive definite if there is one."""
     sigma = -contrast.T @ delta @ contrast
     return (sigma + sigma.T) / 2
 
@@ -90,7 +90,7 @@ def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
 def read_pairwise(
     values: Any, classes: Sequence[Hashable] | None, name: str
 ) -> tuple[Floats, Sequence[Hashable] | None]:
-    """A square matrix over pairs of classes, and the labels of the classes where they are known.
+    """A square matrix over pairs of classes, and the class labels if known.
 
     It may be given by its upper triangle, row by row. The rows and the columns of a frame are
     matched with the classes by name.
@@ -290,7 +290,7 @@ def read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> Floats:
 
 
 def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[int] | None:
-    """How many samples of each class; None where what is given is a label."""
+    """How many samples of each class; None for a label."""
     counts = label_or_counts
     names = column_names(counts)
     if names is not None:

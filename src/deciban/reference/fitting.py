@@ -89,7 +89,7 @@ def fit_covariance_to_moments(
 
 
 def _two_classes(q: float) -> np.ndarray:
-    """The root of Σ² / 2 + Σ = q, where q is the mean square of the ILRLs."""
+    """The root of Σ² / 2 + Σ = q for the mean square q of the ILRLs."""
     if not q > 0:
         raise InputError(
             "ilrls must not all be zero; they are. Give evidence that distinguishes the classes."
@@ -119,8 +119,8 @@ def _require_full_rank(S: np.ndarray, n_samples: int) -> None:
 def _starts(S: np.ndarray, m: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
     """Cholesky factors of covariances to start from.
 
-    Near calibration all lead to the one peak, which the second moments find. Where the mean is far
-    from what they ask for, the likelihood has several peaks: then the covariances that ask for
+    Near calibration all lead to the one peak, which the second moments find. If the mean is far
+    from the one they ask for, the likelihood has several peaks: then the covariances that ask for
     this very mean are tried too, and the highest peak that is reached is taken.
     """
     pooled = _from_pooled(S)
@@ -144,7 +144,7 @@ def _from_pooled(S: np.ndarray) -> np.ndarray:
 
 
 class _Loss:
-    """Twice the negative mean log-likelihood at Σ = L Lᵀ, less what does not depend on Σ."""
+    """Twice the negative mean log-likelihood at Σ = L Lᵀ, less a constant."""
 
     def __init__(self, L: np.ndarray, S: np.ndarray, m: np.ndarray, contrast: np.ndarray) -> None:
         self.L, self.S, self.m, self.V = L, S, m, contrast
@@ -159,7 +159,7 @@ class _Loss:
         self.steepness = float(np.abs(self.slope).max())
 
     def downhill(self) -> _Loss | None:
-        """A lower point: Newton's, else down the slope; None where rounding hides any."""
+        """A lower point: Newton's, else down the slope; None if rounding hides any."""
         return self._search(self._newton_direction()) or self._search(-self.slope)
 
     def _search(self, Y: np.ndarray) -> _Loss | None:
@@ -307,7 +307,7 @@ def _run_em(
 def _improve(
     l: np.ndarray, contrast: np.ndarray, share: np.ndarray, sigma: np.ndarray, single: np.ndarray
 ) -> np.ndarray:
-    """A better covariance of one component; the same where it would fall onto a few samples."""
+    """A better covariance of one component; the same if it would fall onto a few samples."""
     if share.sum() <= len(sigma) + 1 or not (share @ l**2).any():  # all of its samples are zero
         return sigma
     there = improve_covariance(l, contrast, share, sigma)

@@ -274,7 +274,7 @@ class PosteriorGaussian:
         return rates.simulate_rates(self, outcome, pattern, log_odds, count, as_generator(rng))
 
     def _turning_log_odds(self, costs: Costs) -> Floats:
-        """Log-odds of each class to each other where, of these two, neither decision is better."""
+        """Log-odds between classes at which neither decision is better."""
         regret = cost_matrix(costs, self.family.classes)
         regret = regret - np.diag(regret)[:, None]
         both = (regret > 0) & (regret.T > 0)

@@ -1,7 +1,7 @@
 """The Aitchison geometry of the simplex, on any array library.
 
-Compositions stand on the last axis. NumPy, torch, JAX, CuPy and dask arrays come back as what
-they were; lists and frames come back as NumPy arrays. :mod:`deciban.simplex.logparts` has the
+Compositions stand on the last axis. NumPy, torch, JAX, CuPy and dask arrays keep
+their library; lists and frames come back as NumPy arrays. :mod:`deciban.simplex.logparts` has the
 same functions for logarithms of parts.
 """
 

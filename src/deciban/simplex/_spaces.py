@@ -222,7 +222,7 @@ def _thin_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def closure(xp: Namespace, log_x: Array) -> Array:
     """Log of the closed parts; exact for a part next to one, whose log is next to zero.
 
-    One largest part is set apart from the sum: log1p keeps what the others add to it, and with
+    One largest part is set apart from the sum: log1p keeps the small sum of the others, and with
     that part fixed the formula is smooth, so that derivatives of any order are right at ties.
     """
     here = xp.argmax(log_x, axis=-1, keepdims=True)
@@ -249,7 +249,7 @@ def _exp_is_safe(xp: Namespace, log_x: Array) -> bool:
 
 
 def log_sum(xp: Namespace, log_x: Array) -> Array:
-    """Log of the sum of the parts; -inf where every part is zero."""
+    """Log of the sum of the parts; -inf if every part is zero."""
     peak = xp.max(log_x, axis=-1, keepdims=True)
     peak = xp.where(peak == -math.inf, xp.zeros_like(peak), peak)
     total = xp.sum(xp.exp(log_x - peak), axis=-1)
@@ -261,7 +261,7 @@ def log_sum(xp: Namespace, log_x: Array) -> Array:
 def relative(xp: Namespace, log_x: Array) -> Array:
     """Log-parts less an offset that the parts of a row share, so that sums round less.
 
-    Where all log-parts of a row have one sign, the offset is the one nearest to zero: -1e6 of
+    If all log-parts of a row have one sign, the offset is the one nearest to zero: -1e6 of
     (-1e6, -1e6 - 1), nothing of (-1e12, 0.1). Values that are small already stay as they are.
     """
     if compat.is_numpy_namespace(xp) and (log_x.size == 0 or np.abs(log_x).max() < _SMALL):

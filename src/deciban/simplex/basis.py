@@ -129,7 +129,7 @@ class Basis:
         tree : nested pairs of labels
             The left branch of each pair is the positive group.
         classes : sequence of labels, optional
-            Order of the parts; by default the leaves from left to right, and 0 to D - 1 where
+            Order of the parts; by default the leaves from left to right, and 0 to D - 1 if
             the leaves are these numbers.
 
         Examples
@@ -194,7 +194,7 @@ class Basis:
 
     @cached_property
     def signs(self) -> Floats | None:
-        """The sequential binary partition, (D - 1, D); None where the basis is not one."""
+        """The sequential binary partition, (D - 1, D); None if the basis is not one."""
         signs = np.sign(np.where(np.abs(self.contrast) > _ORTHONORMAL, self.contrast, 0)).T
         try:
             _trees.require_partition(signs)
@@ -207,7 +207,7 @@ class Basis:
 
     @property
     def tree(self) -> Any:
-        """The bifurcation tree as nested pairs of class labels (positions where unnamed)."""
+        """The bifurcation tree as nested pairs of class labels (positions if unnamed)."""
         return _trees.nest_groups(self._require_signs(), self._names())
 
     def draw(self) -> str:

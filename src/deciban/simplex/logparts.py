@@ -1,6 +1,6 @@
-"""The same geometry for those who hold logarithms: log-parts in, log-parts out.
+"""The same geometry for logarithms: log-parts in, log-parts out.
 
-Each function does what its namesake in :mod:`deciban.simplex` does. Likelihoods of e^-800 or
+Each function mirrors its namesake in :mod:`deciban.simplex`. Likelihoods of e^-800 or
 of e^-1000000 lose nothing here. A zero is -inf: it may stand wherever the result is defined.
 
 >>> from deciban.simplex import logparts

@@ -222,7 +222,7 @@ def replace_zeros(
 
     - multiplicative: :math:`x_j (1 - \sum \delta)`, which keeps the ratios of non-zero parts;
     - simple: :math:`x_j`, and everything is closed again;
-    - additive: a zero becomes :math:`\delta_j (Z + 1)(D - Z) / D^2`, and what that takes is
+    - additive: a zero becomes :math:`\delta_j (Z + 1)(D - Z) / D^2`, and the difference is
       subtracted from the other parts in equal shares.
 
     Parameters
@@ -231,8 +231,8 @@ def replace_zeros(
         Non-negative, with a positive part in every row; any scale.
     method : {"multiplicative", "additive", "simple"}
     delta : float or array of shape (D,), default 1 / D**2
-        The value that replaces a zero, as a fraction of the whole. The default is large where parts
-        are few (6 % of four parts); state a detection limit where you know one.
+        The value that replaces a zero, as a fraction of the whole. The default is large for few
+        parts (6 % for four); state a detection limit if you know one.
     detection_limit : float or array of shape (D,), optional
         In place of ``delta``: the smallest value of each part that could have been seen, in
         the units of ``x``. A zero becomes 0.65 times this.
