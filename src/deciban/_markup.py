@@ -1,4 +1,4 @@
-"""Text, tables and small pieces of HTML for readers, safe for any class name.
+"""Text, tables, plain data and small pieces of HTML, safe for any class name.
 
 The HTML has no script, and the colors of the notebook, light or dark.
 """
@@ -9,7 +9,10 @@ import html
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -85,6 +88,21 @@ def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
+
+
+def to_plain(value: Any) -> Any:
+    """Plain data for JSON: NaN is None, infinities are "inf" and "-inf"."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: to_plain(entry) for name, entry in asdict(value).items()}
+    if hasattr(value, "_asdict"):
+        return {name: to_plain(entry) for name, entry in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value if isinstance(value, str | bool | int | float) or value is None else str(value)
 
 
 _STYLE = """\

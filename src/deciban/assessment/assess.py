@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deciban._markup import number
 from deciban._validation.arrays import is_dask
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
@@ -19,7 +18,6 @@ from deciban.assessment.results import (
     Assessment,
     Comparison,
     Difference,
-    Quantity,
     make_difference,
     make_quantity,
 )
@@ -37,7 +35,7 @@ from deciban.assessment.systems import (
     tally_samples,
 )
 from deciban.assessment.two_classes import judge_llrs, judge_llrs_in_parts
-from deciban.assessment.verdicts import verdicts
+from deciban.assessment.verdicts import few_samples_note, note_doubts, verdicts
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
@@ -50,10 +48,8 @@ from deciban.metrics.partitions import Partitions, Rows, hash_numbers, llr_of_tw
 from deciban.metrics.reliability import worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
-FEW = 30  # samples of a class below which its intervals are rough
 IN_MEMORY = 500_000  # samples up to which these are units, and all are collected
 _PART = 1 << 20  # samples of a part where they are more
-_NOTABLE = 0.005  # correction of a quantity that is worth a note
 _NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
 
@@ -82,10 +78,9 @@ def assess(
     """Compute every metric that suits the evidence, with its interval.
 
     Samples are resampled within each class, or by the groups or items that they share. Error rates
-    have Wilson's intervals, which hold where no error was seen. Quantities such as Cllr_min, for
-    which PAV is judged on the samples that it was fitted to, come out too good from few samples:
-    their intervals make up for it. devPAV has no interval, since resamples do not tell by how much
-    it is too large.
+    have Wilson's intervals, which hold even if no error was seen. Few samples make quantities that
+    are fitted by PAV, such as Cllr_min, too good: their intervals correct this. devPAV has none,
+    since resamples do not tell by how much it is too large.
 
     Parameters
     ----------
@@ -253,9 +248,8 @@ def _make_assessment(judged: Judged, data: Labelled, setting: Setting, plan: Pla
         for key in reported_keys(values)
     )
     notes = [
-        *_few_samples_note(system.classes, tally.counts, plan, design),
-        *_bias_notes(quantities),
-        *_below_chance_note(quantities, setting),
+        *few_samples_note(system.classes, tally.counts, plan, design),
+        *note_doubts(quantities, setting.prior),
         *system.notes,
     ]
     tests: dict[str, Any] = {}
@@ -363,7 +357,7 @@ def _make_comparison(judged: Judged, names: Sequence[str], plan: Plan) -> Compar
     """Differences between the first system and each other one."""
     first, *others = judged.systems
     design, counts = judged.design, judged.tallies[0].counts
-    notes = _few_samples_note(first.classes, counts, plan, design)
+    notes = few_samples_note(first.classes, counts, plan, design)
     for name, system in zip(names, judged.systems, strict=True):
         notes += [f"{name}: {note}" for note in system.notes]
     differences: list[Difference] = []
@@ -447,42 +441,3 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
                 f"{quote_each(first.classes)} and {name!r} has {quote_each(other.classes)}. "
                 f"Restrict or rename the classes of one."
             )
-
-
-def _few_samples_note(
-    classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan, design: Design
-) -> list[str]:
-    if plan.n_resamples and design.warning:
-        return [design.warning]
-    rarest = int(np.argmin(counts))
-    count = int(counts[rarest])
-    if count >= FEW or plan.n_resamples == 0:
-        return []
-    few = "1 sample" if count == 1 else f"{count} samples"
-    every = max(counts) == count
-    name = "Each class" if every else f"Class {classes[rarest]!r}"
-    return [f"{name} has only {few}: intervals are rough."]
-
-
-def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> list[str]:
-    """Worse than guessing: columns may be swapped. Two classes have a note on reversed LLRs."""
-    accuracy = next(q for q in quantities if q.key == "accuracy")
-    if len(setting.prior) == 2 or not accuracy.high < float(setting.prior.max()):
-        return []
-    return [
-        "Decisions are right less often than guesses would be: check that each column of scores "
-        "belongs to its class, and that higher scores mean likelier classes."
-    ]
-
-
-def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
-    """Quantities outside their interval by a notable correction."""
-    notes = []
-    for q in quantities:
-        if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:
-            size = "large" if q.value > q.high else "small"
-            notes.append(
-                f"{q.label} is fitted to the samples that it judges and comes out too {size}; "
-                f"{number(q.corrected)} is nearer to the truth. Quote its interval."
-            )
-    return notes

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._markup import align_cells, in_unit, shorten
+from deciban._markup import align_cells, in_unit, shorten, to_plain
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
-from deciban.assessment.assess import FEW, assess
+from deciban.assessment.assess import assess
 from deciban.assessment.html import represent_conditions
 from deciban.assessment.quantities import REGISTRY, base_key
-from deciban.assessment.results import Assessment, Quantity, to_plain
+from deciban.assessment.results import Assessment, Quantity
+from deciban.assessment.verdicts import FEW
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, name_sources, split_items

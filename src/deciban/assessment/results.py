@@ -1,17 +1,17 @@
-"""What an assessment and a comparison hold: numbers with intervals, and what they mean."""
+"""Results: quantities with intervals, assessments and comparisons."""
 
 from __future__ import annotations
 
 import importlib
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._markup import align_cells, in_unit, shorten
+from deciban._markup import align_cells, in_unit, shorten, to_plain
 from deciban.assessment.html import represent_assessment, represent_comparison
 from deciban.assessment.quantities import Wording, define, hint_replacement
 from deciban.evidence import Evidence
@@ -37,8 +37,8 @@ class Quantity:
     meaning : str
         One sentence for a reader in a hurry.
     corrected : float
-        The value without the bias that PAV causes, which is judged on the samples that it was
-        fitted to; for most quantities the value itself. The interval is around this value.
+        The value without the bias from judging PAV on the samples that it was fitted to; for most
+        quantities the value itself. The interval is around it.
 
     See Also
     --------
@@ -78,7 +78,7 @@ def _with_interval(value: float, low: float, high: float, unit: str) -> str:
 
 
 class Verdict(NamedTuple):
-    """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
+    """A finding: a number for a tile, a word on it, and a sentence that explains it."""
 
     what: str
     big: str
@@ -90,7 +90,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Assessment:
-    """How good a set of evidence is; ``assessment[key]`` is a quantity.
+    """The quality of evidence; ``assessment[key]`` is a quantity.
 
     Attributes
     ----------
@@ -103,29 +103,27 @@ class Assessment:
     confidence : float
         Confidence level of the intervals.
     warnings : tuple of str
-        What a reader should know before quoting a number.
+        Notes to read before quoting a number.
     prior : tuple of float
-        Prior of the cross-entropy, the accuracy and the expected cost.
+        Prior for the cross-entropy, the accuracy and the expected cost.
     costs : array of shape (n_classes, n_classes), optional
-        Costs of the expected cost, the truth on rows.
+        Costs of decisions, the truth on rows.
     n_infinite : int
-        Number of samples whose evidence rules a class out altogether.
-    n_wrong : int
-        Number of wrong decisions for the likeliest class under the prior.
-    expected_wrong : float
-        Number of wrong decisions that the posteriors themselves predict.
+        Number of samples whose evidence rules out a class.
+    n_wrong, expected_wrong : int, float
+        Wrong decisions for the likeliest class under the prior, seen and predicted by posteriors.
     design : str
-        What was resampled: samples, groups, or the items of comparisons. Empty without intervals.
+        The unit that was resampled: samples, groups or items. Empty without intervals.
     calibration_test : CalibrationTest, optional
-        Whether the evidence is calibrated, by half a million samples at most; None without
-        resamples, and where samples share groups or items.
+        Test on half a million samples at most; None without resamples, and if samples share groups
+        or items.
     worst_bin : ReliabilityBin, optional
-        Of bins of posteriors at the uniform prior that differ by more than 0.03 from the frequency
-        of what they predict, the one that chance explains the least; None where none differs.
+        The bin of posteriors at the uniform prior that chance explains the least, among those more
+        than 0.03 away from the frequency that they predict; None without such a bin.
     action : str
         "use it", "recalibrate it", "get more samples" or "do not use it"; empty without intervals.
     verdicts : tuple of Verdict
-        What the numbers mean, the action first.
+        The meaning of the numbers in words, the action first.
 
     See Also
     --------
@@ -161,7 +159,8 @@ class Assessment:
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
-        return _find(key, self.quantities)
+        found: Quantity = _find(key, self.quantities)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         """The keys of the quantities."""
@@ -182,12 +181,7 @@ class Assessment:
         return "\n".join(lines)
 
     def difficulty(self) -> NDArray[np.float64]:
-        """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie.
-
-        Returns
-        -------
-        array of shape (n_classes, n_classes)
-        """
+        """How hard each pair of classes is to tell apart: array (n_classes, n_classes)."""
         return difficulty(self.pairwise_cllr, self.pairwise_cllr_min)
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,21 +197,21 @@ class Assessment:
         Parameters
         ----------
         y_true : array of shape (n_samples,), optional
-            True classes of the samples that were assessed.
+            True classes of the samples.
         evidence : Evidence, optional
-            Their evidence. With both the report has its figures, without them its tables alone.
+            Their evidence. With both the report has figures, otherwise tables alone.
 
         Returns
         -------
         widget
-            A notebook shows it; its ``html`` is the page, which opens from disk, too.
+            Its ``html`` is a page that also opens from disk.
         """
-        # The front end is the layer above all others, so it is looked up only when it is asked for.
+        # The front end is the layer above all others.
         notebook = importlib.import_module("deciban.report.notebook")
         return notebook.show_assessment(self, y_true, evidence)
 
     def _repr_html_(self) -> str:
-        """What to do, what the numbers mean, and each with its interval, for notebooks."""
+        """Verdicts and quantities with intervals, for notebooks."""
         return represent_assessment(self)
 
 
@@ -247,7 +241,7 @@ class Difference:
 
     See Also
     --------
-    deciban.assessment.Comparison : Holds differences by key.
+    Comparison : Holds differences by key.
 
     Examples
     --------
@@ -294,7 +288,7 @@ class Comparison:
         Confidence level of the intervals.
     warnings : tuple of str
     design : str
-        What was resampled, as in :class:`Assessment`.
+        The unit that was resampled.
 
     See Also
     --------
@@ -329,7 +323,8 @@ class Comparison:
                 f"({key!r}, {self.systems[1]!r}); got {key!r}"
             )
         key, name = (key, self.systems[1]) if isinstance(key, str) else key
-        return _find(key, [one for one in self.differences if one.systems[1] == name])
+        found: Difference = _find(key, [d for d in self.differences if d.systems[1] == name])
+        return found
 
     def __repr__(self) -> str:
         rows = [("", "a", "b", "a − b", "")] + [
@@ -361,36 +356,19 @@ class Comparison:
         return represent_comparison(self)
 
 
-_ROUNDING = 1e-12  # what a difference of equal numbers may leave
-_Found = TypeVar("_Found", Quantity, Difference)
+_ROUNDING = 1e-12  # in the difference of equal numbers
 
 
-def _find(key: str, items: Sequence[_Found]) -> _Found:
-    for item in items:
-        if item.key == key:
-            return item
-    keys = [item.key for item in items]
-    hint = hint_replacement(key, keys)
-    raise KeyError(f"key must be one of {', '.join(keys)}; got {key!r}.{hint}")
-
-
-def to_plain(value: Any) -> Any:
-    """Convert a label, a number, or a sequence or record of these to what JSON can hold."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(entry) for name, entry in asdict(value).items()}
-    if hasattr(value, "_asdict"):
-        return {name: to_plain(entry) for name, entry in value._asdict().items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value if isinstance(value, str | bool | int | float) or value is None else str(value)
+def _find(key: str, items: Sequence[Any]) -> Any:
+    found = {item.key: item for item in items}
+    if key not in found:
+        hint = hint_replacement(key, found)
+        raise KeyError(f"key must be one of {', '.join(found)}; got {key!r}.{hint}")
+    return found[key]
 
 
 def make_quantity(key: str, value: float, interval: Interval, words: Wording) -> Quantity:
-    """A quantity with its words; numbers are moved into the range that it can take."""
+    """A quantity in its words; numbers are clipped to its range."""
     about = define(key, words)
     ends = np.clip([value, interval.low, interval.high, interval.value], *about.limits)
     value, low, high, corrected = (ends + 0.0).tolist()  # -0.0 becomes 0.0
@@ -404,7 +382,7 @@ def make_difference(
     systems: tuple[str, str], key: str, values: tuple[float, float], interval: Interval,
     words: Wording,
 ) -> Difference:  # fmt: skip
-    """A difference with its words and its verdict."""
+    """A difference in its words, with its verdict."""
     about = define(key, words)
     return Difference(
         systems=systems, key=key, label=about.label, a=values[0], b=values[1],

@@ -1,9 +1,9 @@
-"""What an assessment comes to, in words that a manager can act on."""
+"""Verdicts on an assessment: a number, a word and a sentence that a manager can act on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,31 +26,34 @@ from deciban.assessment.actions import (
     is_even,
     miscalibration,
 )
-from deciban.assessment.results import Assessment, Verdict
+from deciban.assessment.results import Assessment, Quantity, Verdict
+from deciban.metrics.designs import Design
+from deciban.metrics.intervals import Plan
 
 _MODERATE = 0.08  # calibration loss, as a share of the cost of no evidence
 _TONES = {USE: "good", MORE_SAMPLES: "fair", RECALIBRATE: "fair", DO_NOT_USE: "poor", "": ""}
 _SHARES = {0.9: "nearly all of it", 0.6: "most of it", 0.4: "about half of it", 0.1: "part of it",
            0.0: "very little of it"}  # fmt: skip
 _MOST_REASONS = 3
-_FEW, _SOME = 30, 200  # samples of the rarest class
+FEW, _SOME = 30, 200  # samples of the rarest class; with fewer, intervals are rough
+_NOTABLE = 0.005  # correction of a quantity that is worth a note
 
 
 def verdicts(assessment: Assessment) -> list[Verdict]:
-    """What to do, then verdicts on information, calibration, errors and samples."""
+    """The action, then verdicts on information, calibration, errors and samples."""
     judges = (judge_action, judge_information, judge_calibration, judge_errors, judge_samples)
     return [judge(assessment) for judge in judges]
 
 
 def judge_action(assessment: Assessment) -> Verdict:
-    """Judge what to do with the evidence at the prior and the costs."""
+    """The action at the prior and the costs."""
     action, word, reason = conclude(assessment)
     at = describe_prior(assessment) if assessment.costs is None else "at this prior and these costs"
     return Verdict("what to do", action.capitalize() or "–", word, _TONES[action], reason, at)
 
 
 def judge_information(assessment: Assessment) -> Verdict:
-    """Judge how much of the uncertainty about the class the evidence removes."""
+    """How much uncertainty about the class the evidence removes."""
     cost, what = cost_of(assessment), "information in the evidence"
     total, nothing = cost.total, cost.no_evidence
     if math.isnan(total.value):
@@ -62,7 +65,7 @@ def judge_information(assessment: Assessment) -> Verdict:
         )
         return Verdict(what, "none", "worse than no evidence", "poor", sentence, "cost is infinite")
     share, low, high = (_snap(1 - x / nothing) for x in (total.value, total.high, total.low))
-    interval = _interval(low, high, assessment, _percent_or_below)
+    interval = _interval(low, high, assessment, lambda x: "below 0 %" if x < 0 else percent(x))
     risk = _unseen_risk(assessment, share, low)
     if not (share > 0 and (not low < 0 or risk)):
         return Verdict(what, *_judge_doubtful(cost, share, high), interval)
@@ -77,7 +80,6 @@ def judge_information(assessment: Assessment) -> Verdict:
 
 
 def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, str, str]:
-    """The number, word, tone and sentence on evidence that may be worse than none."""
     costs = (
         f"{cost.at}, it costs {number(cost.total.value)} {cost.unit} per sample, and no evidence "
         f"would cost {number(cost.no_evidence)}"
@@ -103,7 +105,6 @@ def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, st
 
 
 def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
-    """Why the evidence may be worth far less than was seen, though it does not claim too much."""
     if not low < 0.5 * share:
         return ""
     if assessment.n_infinite:
@@ -117,7 +118,6 @@ def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
 
 
 def _after_recalibration(cost: Cost) -> str:
-    """What recalibration would bring, if anything."""
     rest = cost.discrimination
     if not rest.corrected < (1 - SMALL) * cost.no_evidence or rest.high >= cost.no_evidence:
         return ""
@@ -128,7 +128,7 @@ def _after_recalibration(cost: Cost) -> str:
 
 
 def judge_calibration(assessment: Assessment) -> Verdict:
-    """Judge whether the evidence means what it says, and what recalibration would save."""
+    """Whether the evidence is calibrated, and how much recalibration would save."""
     cost = cost_of(assessment)
     part, unit, what = cost.calibration, cost.unit, "lost to poor calibration"
     if math.isinf(cost.total.value) and math.isfinite(cost.discrimination.value):
@@ -146,7 +146,6 @@ def judge_calibration(assessment: Assessment) -> Verdict:
 
 
 def _judge_loss(assessment: Assessment, cost: Cost) -> tuple[str, str, str]:
-    """A word, its tone and a sentence on a calibration loss that is known."""
     part, unit, total, nothing = cost.calibration, cost.unit, cost.total.value, cost.no_evidence
     share = percent(part.corrected / max(total, 1e-300))
     saved = f"{number(part.corrected)} of {number(total)} {unit} ({share} of its cost)"
@@ -168,7 +167,7 @@ def _judge_loss(assessment: Assessment, cost: Cost) -> tuple[str, str, str]:
 
 
 def judge_errors(assessment: Assessment) -> Verdict:
-    """Judge how often decisions by the evidence are wrong or, where costs are given, their cost."""
+    """How often decisions are wrong or, with costs, how much they cost."""
     if assessment.costs is not None:
         return _judge_costs(assessment, assessment.costs)
     accuracy, what = find_quantity(assessment, "accuracy"), "wrong decisions"
@@ -188,10 +187,9 @@ def judge_errors(assessment: Assessment) -> Verdict:
     mix = "equally frequent" if is_even(assessment) else "as frequent as the prior says"
     best = "likelier" if len(assessment.classes) == 2 else "likeliest"
     sentence = (
-        f"Decisions for the {best} class are wrong in {percent(rate)} of cases ({often}) if "
-        f"classes are {mix}; guessing would be wrong in {percent(chance)}."
+        f"Picking the {best} class is wrong {percent(rate)} of the time ({often}) if classes are "
+        f"{mix}; guessing would be wrong in {percent(chance)}.{_locate_errors(assessment)}"
     )
-    sentence += _locate_errors(assessment)
     return Verdict(what, percent(rate), often, tone, sentence, interval)
 
 
@@ -200,19 +198,17 @@ def _judge_costs(assessment: Assessment, costs: NDArray[np.float64]) -> Verdict:
     without = float(np.min(np.asarray(assessment.prior) @ costs))
     sentence = (
         f"A decision costs {number(cost.value)} on average; the best decision without evidence "
-        f"costs {number(without)}."
+        f"costs {number(without)}.{_locate_errors(assessment)}"
     )
     perfect = float(np.asarray(assessment.prior) @ costs.min(axis=1))  # costs however one decides
     saved = (without - cost.value) / (without - perfect) if without > perfect else math.nan
     word = f"{number(without)} without evidence"
     tone = "good" if saved >= 0.8 else "fair" if saved >= 0.3 else "poor"
     interval = _interval(cost.low, cost.high, assessment, number)
-    sentence += _locate_errors(assessment)
     return Verdict(what, number(cost.value), word, tone, sentence, interval)
 
 
 def _locate_errors(assessment: Assessment) -> str:
-    """Say how often each of two classes is misjudged, or which pair of several is hardest."""
     names = [shorten(name, 30) for name in assessment.classes]
     if len(names) == 2:
         rates = [find_quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
@@ -226,11 +222,11 @@ def _locate_errors(assessment: Assessment) -> str:
 
 
 def judge_samples(assessment: Assessment) -> Verdict:
-    """Judge whether there are enough samples to say all this."""
+    """Whether there are enough samples to say all this."""
     total, rarest = sum(assessment.counts), min(assessment.counts)
     word, tone = "enough to say this", "good"
     if conclude(assessment).action == MORE_SAMPLES:
-        word, tone = "too few to be sure", "poor" if rarest < _FEW else "fair"
+        word, tone = "too few to be sure", "poor" if rarest < FEW else "fair"
     elif rarest < _SOME:
         word, tone = "enough for a rough answer", "fair"
     name = shorten(assessment.classes[assessment.counts.index(rarest)], 30)
@@ -249,16 +245,10 @@ def judge_samples(assessment: Assessment) -> Verdict:
 
 
 def _snap(share: float) -> float:
-    """The share, or zero where it differs from zero only by rounding."""
     return 0.0 if abs(share) < 1e-9 else share
 
 
-def _percent_or_below(share: float) -> str:
-    return "below 0 %" if share < 0 else percent(share)
-
-
 def _interval(low: float, high: float, assessment: Assessment, say: Callable[[float], str]) -> str:
-    """An interval in words, or nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"{say(low)} to {say(high)} ({100 * assessment.confidence:g} %)"
@@ -268,7 +258,7 @@ CRITERIA = ("criterion", "judged on", "found", "result")  # header of the rows b
 
 
 def criteria_rows(criteria: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """What was required, on what that was judged, what was found, and whether it passes."""
+    """Each criterion, the number it is judged on, its value and the result."""
     rows = []
     for one in criteria:
         in_percent = one["criterion"].endswith("%")
@@ -279,7 +269,7 @@ def criteria_rows(criteria: Iterable[Mapping[str, Any]]) -> list[tuple[str, str,
 
 
 def heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Verdict:
-    """What to do where criteria had to be met: what fails them is not used, however good it is."""
+    """The action under acceptance criteria: evidence that fails one is not used."""
     if not criteria:
         return action
     failed = [row for row in criteria_rows(criteria) if row[-1] == "FAIL"]
@@ -296,9 +286,56 @@ def heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Ver
 
 
 def apply_criteria(assessment: Assessment, criteria: Sequence[Mapping[str, Any]]) -> Assessment:
-    """The assessment with the action that follows from criteria that had to be met."""
+    """The assessment with the action that follows from acceptance criteria."""
     if not (criteria and assessment.action):  # without intervals there is none
         return assessment
     first, *others = assessment.verdicts
     action = heed_criteria(first, criteria)
     return replace(assessment, action=action.big.lower(), verdicts=(action, *others))
+
+
+# --- notes --------------------------------------------------------------------------------
+
+
+def few_samples_note(
+    classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan, design: Design
+) -> list[str]:
+    """A note if a class, or the groups or items that samples share, are few."""
+    if plan.n_resamples and design.warning:
+        return [design.warning]
+    rarest = int(np.argmin(counts))
+    count = int(counts[rarest])
+    if count >= FEW or plan.n_resamples == 0:
+        return []
+    few = "1 sample" if count == 1 else f"{count} samples"
+    every = max(counts) == count
+    name = "Each class" if every else f"Class {classes[rarest]!r}"
+    return [f"{name} has only {few}: intervals are rough."]
+
+
+def note_doubts(quantities: tuple[Quantity, ...], prior: NDArray[np.float64]) -> list[str]:
+    """Notes on quantities fitted by PAV, and on decisions that are worse than guessing."""
+    return [*_bias_notes(quantities), *_below_chance_note(quantities, prior)]
+
+
+def _below_chance_note(quantities: tuple[Quantity, ...], prior: NDArray[np.float64]) -> list[str]:
+    """A note if decisions are worse than guessing; two-class systems note reversed LLRs."""
+    accuracy = next(q for q in quantities if q.key == "accuracy")
+    if len(prior) == 2 or not accuracy.high < float(prior.max()):
+        return []
+    return [
+        "Decisions are right less often than guesses would be: check that each column of scores "
+        "belongs to its class, and that higher scores mean likelier classes."
+    ]
+
+
+def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
+    notes = []
+    for q in quantities:
+        if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:
+            size = "large" if q.value > q.high else "small"
+            notes.append(
+                f"{q.label} is fitted to the samples that it judges and comes out too {size}; "
+                f"{number(q.corrected)} is nearer to the truth. Quote its interval."
+            )
+    return notes

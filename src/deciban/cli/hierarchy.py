@@ -66,7 +66,7 @@ def answer_columns(
 
 def describe_nodes(cost: HierarchicalCost) -> list[dict[str, Any]]:
     """What each node costs, as plain data for JSON."""
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
 
     keys = ("node", "part", "probability", "cost", "cost_without_evidence")
     rows = zip(map(str, cost.nodes), *(column.tolist() for column in cost[2:]), strict=True)

@@ -70,7 +70,7 @@ def describe_run(
     import platform
     from importlib.metadata import version
 
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
 
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
@@ -101,8 +101,8 @@ class Criterion(NamedTuple):
 
     def judge(self, assessment: Assessment) -> dict[str, Any]:
         """What was found, and whether it passes."""
+        from deciban._markup import to_plain
         from deciban.assessment.quantities import hint_replacement
-        from deciban.assessment.results import to_plain
 
         found = {q.key: q for q in assessment.quantities}
         if self.key not in found:

@@ -156,7 +156,7 @@ def calibrate(
 
 
 def _describe_map(calibrator: Any, columns: ScoreColumns, measures: list[str]) -> dict[str, Any]:
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
 
     return {
         "formula": _formula(calibrator, columns),
@@ -231,7 +231,7 @@ def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreCo
 
 
 def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
     from deciban.cli.calibrators import costs_to_show
 
     later = {} if after is None else {q.key: q.value for q in after.quantities}

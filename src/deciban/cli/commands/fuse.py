@@ -116,7 +116,7 @@ def _name_systems(tables: list[str]) -> list[str]:
 def _summarize(
     fusion: Any, given: dict[str, Any], measured: dict[str, Any], first: LabelledScores
 ) -> dict[str, Any]:
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
     from deciban.calibration import AffineCalibrator
     from deciban.cli.calibrators import FOLDS, assess_costs, cross_validate, total_cost
 

@@ -274,7 +274,7 @@ def _as_numbers(names: list[str]) -> list[Hashable]:
 
 
 def _to_plain(found: MonitorState, monitor: Monitor) -> dict[str, Any]:
-    from deciban.assessment.results import to_plain
+    from deciban._markup import to_plain
 
     def watch(one: Watch) -> dict[str, Any]:
         rows = {"alarm_row": one.alarm, "since_row": one.since}
