@@ -256,7 +256,7 @@ def test_classes_whose_means_coincide_are_learned():
 def test_fewer_features_than_classes_ask_for_augment():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 1)), np.arange(100) % 5
-    with pytest.raises(InputError, match=r"at least 4 features for 5 classes, .* augment=3"):
+    with pytest.raises(InputError, match=r"5 classes needs at least 4 features.* augment=3"):
         CDA(augment=0, **SMALL).fit(X, y)
     assert CDA(augment=3, **SMALL | {"epochs": 0}).fit(X, y).evidence(X).n_classes == 5
 
@@ -375,7 +375,7 @@ def test_nothing_in_gives_nothing_out(fitted):
     assert fitted.inverse_transform(np.empty((0, fitted.transform([[1, 1, 1, 1]]).shape[1]))).shape
     for call, named in (
         (lambda: fitted.sample(2.5), "n must be a whole number, 0 or more; got 2.5"),
-        (lambda: fitted.interpolate(0, 1, [[0.0]]), "alphas must be finite numbers in one list"),
+        (lambda: fitted.interpolate(0, 1, [[0.0]]), "alphas must be a list of finite numbers"),
         (lambda: fitted.interpolate(0, 1, [np.nan]), "alphas must be finite"),
         (lambda: fitted.inverse_transform(np.full((1, fitted._n_base()), np.nan)), "finite"),
     ):

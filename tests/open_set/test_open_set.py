@@ -24,13 +24,7 @@ from deciban.open_set.broad_density import BroadDensity, oracle_shrinkage
 X, Y = load_iris(return_X_y=True)
 OTHER = "something else"
 MORE = "it has one class more than y, which is what it is for"
-NOT_MEANT = dict.fromkeys(
-    (
-        "check_classifiers_train",
-        "check_classifiers_classes",
-    ),
-    MORE,
-)
+NOT_MEANT = dict.fromkeys(("check_classifiers_train", "check_classifiers_classes"), MORE)
 
 
 def expected_failures(_):
@@ -366,8 +360,8 @@ def test_bad_input_is_refused_in_one_sentence():
     alike = np.vstack([X[:60], X[:1], X[:1]])
     for options, table, labels, words in [
         ({}, X, y, "y must not hold -1.*got 50. Pass density='samples'"),
-        ({"density": "samples"}, X[:61], one, "two samples or more of -1.*got 1"),
-        ({"density": "samples"}, alike, np.append(one, -1), "differ between the samples of -1"),
+        ({"density": "samples"}, X[:61], one, "two samples or more labeled -1; got 1"),
+        ({"density": "samples"}, alike, np.append(one, -1), "samples labeled -1 are all alike"),
         ({"density": "wide"}, X, Y, "density must be one of new class, samples"),
         ({"density": 3}, X, Y, "density must be 'new class', 'samples', a function"),
         ({"p_other": 1.0}, X, Y, "p_other must lie between 0 and 1"),

@@ -320,7 +320,7 @@ def test_sources_that_do_not_differ_give_no_evidence(rng):
 
 def test_fewer_sources_than_features_give_evidence_where_they_differ(rng):
     X, source = simulate(rng, np.full(5, 30), np.full(12, 2.0))
-    with pytest.warns(UserWarning, match="5 sources do not tell .* in 12 features: LLRs will be"):
+    with pytest.warns(UserWarning, match="5 sources are too few for 12 features: LLRs will be"):
         model = SameSourceModel().fit(X, source)
     assert np.linalg.matrix_rank(model.between_, tol=1e-8) <= 4
     assert np.isfinite(model.llr_matrix(X, X)).all()
@@ -402,7 +402,7 @@ def test_sets_that_do_not_fit_are_refused(glass):
         model.llr(X, X)
     model.fit(X, source)
     for wrong, message in [
-        (X[:, :2], r"left must be a table of measurements of 3 features, .* got shape \(\d+, 2\)"),
+        (X[:, :2], r"left must be a table with 3 features, .* got shape \(\d+, 2\)"),
         (X[0], r"left must be a table .* got shape \(3,\)\. Give every set one measurement"),
         ([X[:2], X[:0]], r"left must be a table .* got shape \(2, 3\), \(0, 3\)"),
         ([X[:2], X[:2, :2]], r"left must be a table .* got shape \(2, 3\), \(2, 2\)"),
@@ -412,7 +412,7 @@ def test_sets_that_do_not_fit_are_refused(glass):
             "left must hold finite .* row 3 has",
         ),
         (X * 1e200, "left must hold finite numbers; row 0 has .* beyond 1e"),
-        (X[:5], r"left and right must pair set by set; got 5 and \d+ sets"),
+        (X[:5], r"left and right must have as many sets; got 5 and \d+\."),
     ]:
         with pytest.raises(InputError, match=message):
             model.llr(wrong, X)

@@ -1,8 +1,4 @@
-"""Populations whose densities are known.
-
-A :class:`Population` draws samples and knows the likelihood function of each: the evidence that no
-method can improve on.
-"""
+"""Populations with known densities: samples, and evidence that no method can improve on."""
 
 from deciban.datasets.populations import (
     Population,

@@ -1,4 +1,4 @@
-"""Populations with known densities: samples, and the evidence that no method can improve on."""
+"""Populations: moons, circles and Gaussians with exact likelihood functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sampler = Callable[[int, np.random.RandomState], tuple[np.ndarray, np.ndarray]]
 
 _NODES = 16  # of Gauss-Legendre quadrature, on each piece of arc as long as the noise
 _CELLS = 4_000_000  # samples times nodes in memory at once
-_LEAST_NOISE = 1e-4  # of moons: with less, there would be too many nodes
+_MIN_NOISE = 1e-4  # of moons: with less, there would be too many nodes
 
 # Results of LDA and QDA come close to the paper's, which does not print its parameters.
 _TWO_MEANS = ((0.0, 0.0), (1.44, 1.64))
@@ -41,7 +41,7 @@ _THREE_COVARIANCES = (
 class Population:
     """Classes with known densities and equal numbers of samples.
 
-    The functions of :mod:`deciban.datasets` make populations; they are not made by hand.
+    Functions in :mod:`deciban.datasets` make populations.
 
     Attributes
     ----------
@@ -51,9 +51,8 @@ class Population:
 
     See Also
     --------
-    gaussians : A population with means and covariances of your own.
-    moons, circles, two_gaussians, three_gaussians : Populations ready to use.
-    deciban.CalibratedGaussian : A population of evidence rather than of features.
+    gaussians : A population with your own means and covariances.
+    deciban.CalibratedGaussian : A population of evidence rather than features.
 
     Examples
     --------
@@ -74,14 +73,13 @@ class Population:
         Parameters
         ----------
         n_samples : int
-            Number of samples of all classes together, divided as evenly as possible.
+            Total for all classes, divided as evenly as possible.
         random_state : int, RandomState, Generator or None
 
         Returns
         -------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Classes.
 
         Examples
         --------
@@ -92,44 +90,8 @@ class Population:
         n_samples = require_whole(n_samples, "n_samples", least=len(self.classes))
         return self._sample(n_samples, _as_random_state(random_state))
 
-    def log_likelihoods(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-density of each sample under each class, up to a constant shared by all.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-
-        See Also
-        --------
-        evidence : The same with the names of the classes.
-
-        Examples
-        --------
-        >>> population = gaussians([[0.0], [2.0]], [[[1.0]], [[1.0]]])
-        >>> population.log_likelihoods([[0.0], [1.0]])
-        array([[-0. , -2. ],
-               [-0.5, -0.5]])
-        """
-        x = to_numpy(X, "X")
-        if x.ndim != 2 or x.shape[1] != self.n_features:
-            raise InputError(
-                f"X must have shape (n_samples, {self.n_features}); got {x.shape}. Give one row "
-                f"for each sample."
-            )
-        require_finite(np, x, "X")
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-            values = self._log_densities(x)
-        far = ~np.isfinite(values).all(axis=1)
-        must = "X must lie where the densities can be computed"
-        refuse_rows(far, must, "is too far away", "Remove such rows.")
-        return values
-
     def evidence(self, X: ArrayLike) -> Evidence:
-        """The likelihood function of each sample, which no method can improve on.
+        """The likelihood function for each sample, which no method can improve on.
 
         Parameters
         ----------
@@ -139,38 +101,41 @@ class Population:
         -------
         Evidence
 
-        See Also
-        --------
-        deciban.metrics.cross_entropy : What evidence costs; this evidence has the least on average.
-
         Examples
         --------
         >>> population = gaussians([[0.0], [2.0]], [[[1.0]], [[1.0]]], classes=["low", "high"])
         >>> population.evidence([[0.0], [1.0]]).llr("low", "high")
         array([2., 0.])
         """
-        return Evidence(self.log_likelihoods(X), self.classes).with_index(row_index(X))
+        x = to_numpy(X, "X")
+        if x.ndim != 2 or x.shape[1] != self.n_features:
+            raise InputError(
+                f"X must have shape (n_samples, {self.n_features}); got {x.shape}. Give one row "
+                f"per sample."
+            )
+        require_finite(np, x, "X")
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
+            values = self._log_densities(x)
+        far = ~np.isfinite(values).all(axis=1)
+        must = "X must lie where the densities can be computed"
+        refuse_rows(far, must, "is too far away", "Remove such rows.")
+        return Evidence(values, self.classes).with_index(row_index(X))
 
 
 def moons(noise: float = 0.2) -> Population:
-    r"""Two interleaving half circles with normal noise, sampled by scikit-learn.
+    r"""Two interleaving half circles with normal noise, classes 0 and 1.
 
     The density at x is the mean of :math:`\exp(-|x - c(t)|^2 / 2s^2)` over the half circle
-    :math:`c(t)`, for t from 0 to π, by Gauss-Legendre quadrature.
+    :math:`c(t)`, by Gauss-Legendre quadrature.
 
     Parameters
     ----------
     noise : float, default 0.2
-        Standard deviation s of the noise, at least 0.0001.
-
-    Returns
-    -------
-    Population
-        Classes 0 and 1, two features.
+        Standard deviation s, at least 0.0001.
 
     See Also
     --------
-    circles : Classes that enclose one another.
+    circles : Nested classes.
 
     Examples
     --------
@@ -179,13 +144,11 @@ def moons(noise: float = 0.2) -> Population:
     array([0, 1])
     """
     noise = require_positive_number(noise, "noise", remedy="Give 0.2.")
-    if noise < _LEAST_NOISE:
-        raise InputError(f"noise must be at least {_LEAST_NOISE:g}; got {noise!r}. Give 0.2.")
+    if noise < _MIN_NOISE:
+        raise InputError(f"noise must be at least {_MIN_NOISE:g}; got {noise!r}. Give 0.2.")
     t, log_weight = _half_circle(noise)
-    arcs = (
-        np.column_stack([np.cos(t), np.sin(t)]),
-        np.column_stack([1 - np.cos(t), 0.5 - np.sin(t)]),
-    )
+    x, y = np.cos(t), np.sin(t)
+    arcs = np.column_stack([x, y]), np.column_stack([1 - x, 0.5 - y])
     n_rows = max(1, _CELLS // len(t))
 
     def sample(n: int, random_state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
@@ -209,23 +172,18 @@ def moons(noise: float = 0.2) -> Population:
 
 
 def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
-    r"""A circle within a circle of radius 1, with normal noise, sampled by scikit-learn.
+    r"""A circle, class 1, within a circle of radius 1, class 0, with normal noise.
 
-    The density at distance ρ from the center of a circle of radius r is, with the modified Bessel
-    function :math:`I_0`, proportional to
-    :math:`\exp(-(\rho^2 + r^2) / 2s^2) \, I_0(\rho r / s^2)`.
+    The density at distance ρ from the center is proportional to
+    :math:`\exp(-(\rho^2 + r^2) / 2s^2) \, I_0(\rho r / s^2)` for radius r, with the modified
+    Bessel function :math:`I_0`.
 
     Parameters
     ----------
     noise : float, default 0.1
-        Standard deviation s of the noise.
+        Standard deviation s.
     factor : float, default 0.5
         Radius r of the inner circle, class 1.
-
-    Returns
-    -------
-    Population
-        Classes 0, the outer circle, and 1; two features.
 
     See Also
     --------
@@ -265,10 +223,7 @@ def gaussians(
     classes: Sequence[Hashable] | None = None,
     name: str = "gaussians",
 ) -> Population:
-    r"""A normal distribution for each class.
-
-    The log-density under class k is
-    :math:`-\tfrac12 (x - \mu_k)^T S_k^{-1} (x - \mu_k) - \tfrac12 \log |S_k|`, up to a constant.
+    r"""A normal distribution :math:`N(\mu_k, S_k)` for each class.
 
     Parameters
     ----------
@@ -276,17 +231,12 @@ def gaussians(
     covariances : array of shape (n_classes, n_features, n_features)
         Positive definite.
     classes : sequence, optional
-        Names of the classes; by default numbers from 0.
+        Class names, by default numbers from 0.
     name : str, default "gaussians"
-
-    Returns
-    -------
-    Population
 
     See Also
     --------
     deciban.QuadraticDiscriminant : Learns such classes from samples.
-    deciban.LinearDiscriminant : Learns such classes with one covariance.
 
     Examples
     --------
@@ -298,8 +248,7 @@ def gaussians(
     if mu.ndim != 2 or len(mu) < 2 or S.shape != (*mu.shape, mu.shape[1]):
         raise InputError(
             f"means and covariances must have shapes (n_classes, n_features) and (n_classes, "
-            f"n_features, n_features), for at least two classes; got {mu.shape} and {S.shape}. "
-            f"Give a mean and a covariance for each class."
+            f"n_features, n_features), for at least two classes; got {mu.shape} and {S.shape}."
         )
     if not np.isfinite(mu).all() or not np.isfinite(S).all():
         raise InputError("means and covariances must be finite; got NaN or infinity. Correct them.")
@@ -337,16 +286,11 @@ def gaussians(
 
 
 def two_gaussians() -> Population:
-    """Two Gaussians in the plane, of different covariance.
-
-    Returns
-    -------
-    Population
-        Classes 0 and 1, two features.
+    """Two Gaussians in the plane with different covariances, classes 0 and 1.
 
     See Also
     --------
-    gaussians : With means and covariances of your own.
+    gaussians : With your own means and covariances.
 
     Examples
     --------
@@ -357,16 +301,11 @@ def two_gaussians() -> Population:
 
 
 def three_gaussians() -> Population:
-    """The paper's three Gaussians in four dimensions, of different covariance.
-
-    Returns
-    -------
-    Population
-        Classes 1, 2 and 3, four features.
+    """The paper's three Gaussians in four dimensions with different covariances, classes 1 to 3.
 
     See Also
     --------
-    gaussians : With means and covariances of your own.
+    gaussians : With your own means and covariances.
 
     Examples
     --------
@@ -378,7 +317,6 @@ def three_gaussians() -> Population:
 
 
 def _as_random_state(random_state: Any) -> np.random.RandomState:
-    """A generator that scikit-learn takes; Generators are wrapped."""
     from sklearn.utils import check_random_state
 
     if isinstance(random_state, np.random.Generator):
@@ -388,12 +326,12 @@ def _as_random_state(random_state: Any) -> np.random.RandomState:
     except (ValueError, TypeError):
         raise InputError(
             f"random_state must be a whole number from 0 to 2^32 - 1, a RandomState, a Generator "
-            f"or None; got {quote(random_state)}. Give 0."
+            f"or None; got {quote(random_state)}."
         ) from None
 
 
 def _half_circle(noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Quadrature nodes from 0 to pi and the logarithms of their weights, for this noise."""
+    """Quadrature nodes from 0 to pi, and the logarithms of their weights."""
     pieces = int(np.ceil(np.pi / min(noise, 0.2)))
     x, w = np.polynomial.legendre.leggauss(_NODES)
     width = np.pi / pieces

@@ -1,7 +1,6 @@
-"""Base space (ILRL, residual): the evidence, densities, samples and changes that it gives.
+"""Base space (ILRL, residual): evidence, densities, samples and counterfactuals.
 
-Everything here follows from a map to it, its inverse, and the calibrated Gaussian family of the
-ILRL.
+All follow from a map to base space, its inverse, and the calibrated family for the ILRL.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from deciban.reference import CalibratedGaussian, CalibratedMixture
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
-REACHED = 0.01  # nats that features may be away from the evidence asked for: 1/23 of a deciban
+_REACHED = 0.01  # nats between the evidence of features and the one requested: 1/23 deciban
 _QUANTILES = 1001
 _STEP, _LONGEST, _REFINEMENTS = 0.1, 10.0, 8  # in the ILRL, of the search for features
 
@@ -45,7 +44,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         raise NotImplementedError
 
     def _log_likelihoods(self, X: Floats) -> Floats:
-        """What the evidence is made of: log-densities, but for a constant of each sample."""
+        """Log-densities up to a constant per sample."""
         return self._log_densities(X)
 
     def log_densities(self, X: ArrayLike) -> Floats:
@@ -63,7 +62,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
 
     @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:
-        """Evidence that each sample gives about the classes.
+        """Evidence about the classes, one likelihood function per sample.
 
         Parameters
         ----------
@@ -98,10 +97,10 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         return self._log_mixture(self._read(X), self.prior_)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
-        """Share of the samples of ``fit`` that are less likely: near zero for an outlier.
+        """Fraction of samples in ``fit`` with a lower density: near zero for an outlier.
 
-        Held-out samples are counted where there are enough: training samples are often more likely
-        than new ones, most of all in small tables.
+        If there are enough held-out samples, they count instead: training samples are often more
+        likely than new ones, above all in small tables.
 
         Parameters
         ----------
@@ -141,8 +140,8 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         return tags
 
 
-def require_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
-    """Raise ValueError where no evidence can come of restored arrays."""
+def check_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
+    """Raise ValueError if restored arrays cannot give evidence."""
     if not all(np.isfinite(array).all() for array in (scale, *others)):
         raise ValueError("numbers that are not finite")
     if not (scale > 0).all() or (np.diff(quantiles) < 0).any():
@@ -150,39 +149,39 @@ def require_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
 
 
 class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A base space (ILRL, residual) and what can be done there."""
+    """A base space (ILRL, residual), and the operations in it."""
 
     reference_: CalibratedGaussian | CalibratedMixture
     basis: Basis | None
 
     def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
-        """Base space; added dimensions are at their center unless they are given."""
+        """Base space, by default with added dimensions at their center."""
         raise NotImplementedError
 
     def _from_base(self, Z: Floats) -> Floats:
         raise NotImplementedError
 
     def _features_at(self, Z: Floats) -> Floats:
-        """Features whose evidence is the ILRL of points in base space."""
+        """Features with the ILRL of points in base space."""
         return self._from_base(Z)
 
     @property
     def covariance_(self) -> Floats:
-        """Covariance of the ILRL, the same under every class."""
+        """Covariance of the ILRL, the same for all classes."""
         if not isinstance(self.reference_, CalibratedGaussian):
             raise AttributeError("covariance_ needs base='gaussian'; see reference_.families.")
         return self.reference_.covariance
 
     @property
     def divergences_(self) -> Floats:
-        """Kullback-Leibler divergences between the ILRLs of the classes, in nats."""
+        """Kullback-Leibler divergences between the classes' ILRLs, in nats."""
         return self.reference_.divergences
 
     def transform(self, X: ArrayLike) -> Floats:
         """Base space: the ILRL in the first n_classes - 1 columns, then the residual.
 
-        Where dimensions were added to the features, they are at their center here, and the other
-        columns are not independent of the class; those of :meth:`residual` are.
+        Added dimensions are at their center here, so the residual columns may depend on the class;
+        those from :meth:`residual` do not.
 
         Parameters
         ----------
@@ -206,26 +205,25 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(self._read(X))
 
     def residual(self, X: ArrayLike, random_state: int | RandomState | None = None) -> Floats:
-        """What is left of each sample without its evidence: standard normal whatever the class.
+        """Residual of each sample: standard normal in every class.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         random_state : int, RandomState instance or None
-            Seed of the values drawn for added dimensions, if there are any.
+            Seed for the values of added dimensions, if there are any.
 
         Returns
         -------
         array of shape (n_samples, n_dimensions - n_classes + 1)
         """
         rows = self._read(X)
-        added = _generator(random_state).standard_normal(
-            (len(rows), self._n_base() - rows.shape[1])
-        )
+        shape = len(rows), self._n_base() - rows.shape[1]
+        added = _generator(random_state).standard_normal(shape)
         return self._to_base(rows, added)[:, len(self.classes_) - 1 :]
 
     def inverse_transform(self, Z: ArrayLike) -> Floats:
-        """Features of points in base space; for a frame a frame.
+        """Features at points in base space; a frame gives a frame.
 
         Parameters
         ----------
@@ -240,7 +238,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         if points.ndim != 2 or points.shape[1] != self._n_base():
             raise InputError(
                 f"Z must have {self._n_base()} columns, the ILRL and the residual; got shape "
-                f"{points.shape}. Give what transform gives."
+                f"{points.shape}. Pass the result of transform."
             )
         if not np.isfinite(points).all():
             raise InputError("Z must be finite; it holds NaN or infinity. Drop these rows.")
@@ -252,7 +250,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         label: Hashable | None = None,
         random_state: int | RandomState | None = None,
     ) -> tuple[Floats, NDArray[Any]]:
-        """Draw samples and their classes, of one class or mixed by ``prior_``.
+        """Draw samples and their classes, from one class or mixed by ``prior_``.
 
         Parameters
         ----------
@@ -262,8 +260,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
         Returns
         -------
-        tuple of array of shape (n, n_features) and array of shape (n,)
-            A frame in the place of the former where ``fit`` had one with other than numbers.
+        X : array of shape (n, n_features), or a frame if ``fit`` had one with non-numeric columns
+        y : array of shape (n,)
 
         Examples
         --------
@@ -288,9 +286,9 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self.columns_.decode(features), self.classes_[truth]
 
     def interpolate(self, a: Hashable, b: Hashable, alphas: ArrayLike) -> Floats:
-        """Features between the center of class b (alpha 0) and that of class a (alpha 1).
+        """Features between the centers of class b (alpha 0) and class a (alpha 1).
 
-        Their residual is zero. The LLR of a against b is (2 alpha - 1) times their divergence.
+        Their residual is zero. The LLR of a against b is (2 alpha - 1) times the divergence.
 
         Parameters
         ----------
@@ -315,8 +313,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         alpha = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         if alpha.ndim != 1 or not np.isfinite(alpha).all():
             raise InputError(
-                f"alphas must be finite numbers in one list; got {quote(alphas)}. Give for example "
-                f"[0, 0.5, 1]."
+                f"alphas must be a list of finite numbers; got {quote(alphas)}. Try [0, 0.5, 1]."
             )
         alpha = alpha[:, None]
         l = (1 - alpha) * start + alpha * end
@@ -324,15 +321,15 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._features_with(np.hstack([l, residual]))
 
     def neutralize(self, X: ArrayLike) -> Floats:
-        """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
+        """Hide the class: the same samples with ILRL zero and their residual.
 
-        It is hidden from this model: another one may still find it, and features may leave their
-        usual range. Of p dimensions p - D + 1 are left, so that few features and many classes
-        leave little. Where dimensions were added to the features, these are the nearest features
-        whose evidence is zero, and the residual is kept as far as features can. Where none are
-        found, as between three nested rings, they are those with the least evidence, and an
-        :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists the rows with more than 0.01
-        nat left. A frame gives a frame.
+        The class is hidden from this model; another one may still find it, and features may leave
+        their usual range. Only p - D + 1 dimensions remain, little for few features and many
+        classes. With added dimensions, the result is the nearest features without evidence, and
+        the residual is kept as far as possible. If there are none, as between three nested rings,
+        the result has the least evidence, and an
+        :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists rows with more than 0.01 nat
+        left.
 
         Parameters
         ----------
@@ -355,9 +352,9 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._replace_ilr(X, np.zeros(len(self._names()) - 1))
 
     def convert(self, X: ArrayLike, to: Hashable) -> Floats:
-        """The same samples as of another class: its center for the ILRL, residual kept.
+        """Counterfactuals: the same samples with the ILRL at the center of another class.
 
-        Rows whose features cannot be given this evidence, within 0.01 nat, cause an
+        The residual is kept. Rows that cannot carry this evidence within 0.01 nat cause an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning`.
 
         Parameters
@@ -382,17 +379,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._replace_ilr(X, self.reference_.means[index_of(to, self._names())])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of :meth:`transform`.
-
-        Parameters
-        ----------
-        input_features : ignored
-            As in scikit-learn's transformers.
-
-        Returns
-        -------
-        array of str of shape (n_dimensions,)
-        """
+        """Column names for :meth:`transform`; ``input_features`` is ignored."""
         check_is_fitted(self)
         k = len(self.classes_) - 1
         names = [f"ilrl{i + 1}" for i in range(k)]
@@ -412,7 +399,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._features_with(Z, X)
 
     def _features_with(self, Z: Floats, like: Any = None) -> Any:
-        """Features with the ILRL of points in base space, and a warning where they miss it."""
+        """Features with the ILRL of points in base space, and a warning about rows that miss it."""
         X = self._features_at(Z)
         left = np.full(len(X), np.inf)
         finite = np.isfinite(X).all(axis=1)
@@ -420,14 +407,14 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         X[finite] = self._settle(X[finite], Z[finite])
         missing = (self._to_base(X[finite]) - Z[finite])[:, :k]
         left[finite] = np.ptp(missing @ self._choose_basis().contrast.T, axis=1)
-        rows = np.flatnonzero(left > REACHED)
+        rows = np.flatnonzero(left > _REACHED)
         if len(rows):
             worst = rows[np.argmax(left[rows])]
             warnings.warn(
                 UnreachableEvidenceWarning(
-                    f"features must be able to carry the evidence that is asked for; {len(rows)} "
-                    f"of {len(X)} rows miss it, by up to {left[worst]:.3g} nat (row {worst}). Drop "
-                    f"them: the attribute rows of this warning lists them.",
+                    f"{len(rows)} of {len(X)} rows cannot carry the requested evidence: they miss "
+                    f"it by up to {left[worst]:.3g} nat (row {worst}). Drop them: the attribute "
+                    f"rows of this warning lists them.",
                     rows=rows,
                     left=left[rows],
                 ),
@@ -436,10 +423,10 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self.columns_.decode(X, like)
 
     def _settle(self, X: Floats, Z: Floats) -> Floats:
-        """Features that a table can hold, their numbers such that the ILRL is that of Z.
+        """Features that a table can hold, with the ILRL of Z.
 
-        What is lost where categories are rounded is made up for by numbers: they are taken from
-        the inverse at another ILRL, which Newton's method finds.
+        Rounded categories change the ILRL; numbers make up for it. They come from the inverse at
+        another ILRL, which Newton's method finds.
         """
         nearest, free = self.columns_.snap(X)
         if free.all():

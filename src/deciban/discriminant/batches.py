@@ -1,4 +1,4 @@
-"""Samples that do not fit into memory: batches that come one after the other, or Parquet files."""
+"""Samples beyond memory: batches that come one after the other, or Parquet files."""
 
 from __future__ import annotations
 
@@ -39,17 +39,16 @@ class Piece(NamedTuple):
 
 
 class Batches:
-    """Samples to fit a model to that are read batch by batch, several times over.
+    """Samples for ``fit`` that are read batch by batch, several times.
 
     Parameters
     ----------
     source : callable or iterable
-        A function that gives an iterator of batches each time it is called; a batch is ``(X, y)``
-        or ``(X, y, sample_weight)``, as ``fit`` takes them. Every time, they must be the same ones
-        in the same order. Instead of a function, a sequence of batches, or an iterator, which is
-        read once and kept on disk.
+        A function that returns an iterator over the same batches, in the same order, at each call.
+        A batch is ``(X, y)`` or ``(X, y, sample_weight)``, as ``fit`` takes them. Alternatively a
+        sequence of batches, or an iterator, which is read once and kept on disk.
     memory : int, default 2**30
-        Bytes of samples that may be in memory at once, beside what JAX and the model need.
+        Bytes for samples in memory at once; JAX and the model need more.
 
     See Also
     --------
@@ -77,8 +76,8 @@ class Batches:
         self._left_out = np.zeros(0, dtype=np.int64)
         if not callable(source) and not isinstance(source, Iterable):
             raise InputError(
-                f"batches must be a function that gives them, or an iterable; got {quote(source)}. "
-                "Give a function that yields X and y."
+                f"source must be a function that yields batches, or an iterable; got "
+                f"{quote(source)}. Give a function that yields (X, y)."
             )
         if isinstance(source, Iterator):
             source = _Spool(source)
@@ -101,13 +100,13 @@ class Batches:
         path : path or sequence of paths
             A file, a folder, or a pattern such as ``"train/*.parquet"``.
         label : str
-            Column of the class.
+            Class column.
         features : sequence of str, optional
-            Columns to learn from; by default all others.
+            Feature columns, by default all others.
         weight : str, optional
-            Column of the weights.
+            Weight column.
         memory : int, default 2**30
-            Bytes of samples that may be in memory at once.
+            As for :class:`Batches`.
 
         Returns
         -------
@@ -123,19 +122,9 @@ class Batches:
     def read(
         self, rng: np.random.Generator | None = None, part: int = 0, n_parts: int = 1
     ) -> Iterator[Piece]:
-        """All samples, or those of one of several parts of them.
+        """All samples as pieces, or those in one of several parts.
 
-        Parameters
-        ----------
-        rng : numpy Generator, optional
-            With it, the order differs where the source allows it; parts are parts of that order.
-        part, n_parts : int, default 0 and 1
-            Which part, of how many.
-
-        Yields
-        ------
-        rows, X, y, weight
-            Samples, and their numbers among all of them.
+        With ``rng`` the order differs if the source allows it; parts are parts in that order.
         """
         for piece in self._read(rng, part, n_parts):
             left = piece.without(self._left_out) if len(self._left_out) else piece
@@ -143,17 +132,7 @@ class Batches:
                 yield left
 
     def without(self, rows: NDArray[np.int64]) -> Self:
-        """The same batches without some samples.
-
-        Parameters
-        ----------
-        rows : array of int
-            Numbers of the samples to leave out.
-
-        Returns
-        -------
-        Batches
-        """
+        """The same batches without the samples with these numbers."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new._left_out = np.union1d(self._left_out, rows)
@@ -164,15 +143,15 @@ class Batches:
         for batch in source() if callable(source) else source:
             if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
                 raise InputError(
-                    "a batch must be X and y, and by choice sample_weight; got "
+                    "A batch must be (X, y) or (X, y, sample_weight); got "
                     f"{quote(type(batch).__name__)}. Yield (X, y)."
                 )
             X, y, *weight = batch
             n = len(X)
             if len(y) != n or any(one is not None and len(one) != n for one in weight):
                 raise InputError(
-                    f"a batch must have as many labels and weights as samples; got {n} and "
-                    f"{len(y)}. Yield X and y of the same rows."
+                    f"A batch must have as many labels and weights as samples; got {n} samples and "
+                    f"{len(y)} labels. Yield X and y from the same rows."
                 )
             yield Piece(np.arange(start, start + n), X, y, weight[0] if weight else None)
             start += n
@@ -202,16 +181,15 @@ class ParquetBatches(Batches):
             except (pl.exceptions.PolarsError, OSError) as error:
                 reason = str(error).splitlines()[0]
                 raise InputError(
-                    f"{file} must be a whole Parquet file; it cannot be read ({reason}). Write it "
-                    "again, or leave it out."
+                    f"Cannot read {file} as Parquet ({reason}). Write it again, or leave it out."
                 ) from None
             columns = columns or found
             wanted = {label, *(features or columns), *([weight] if weight else [])}
             absent = [name for name in wanted if name not in found]
             if absent:
                 raise InputError(
-                    f"{file} must have the columns that are asked for and that the first file has; "
-                    f"it lacks {quote_each(sorted(absent), 5)}. It has {quote_each(found, 10)}."
+                    f"{file} lacks {quote_each(sorted(absent), 5)}, which were requested or are in "
+                    f"the first file. It has {quote_each(found, 10)}."
                 )
         others = [name for name in columns if name not in (label, weight)]
         self._files, self._features = files, list(features or others)
@@ -263,8 +241,8 @@ class ParquetBatches(Batches):
                 if holes.any():
                     row = int(piece.rows[int(holes.arg_max())])
                     raise InputError(
-                        f"{name} must hold a value in every row; that of row {row:,} is missing. "
-                        "Allow gaps with --impute, or drop the row."
+                        f"{name} must hold a value in every row; row {row:,} has none. Drop the "
+                        "row, or allow gaps."
                     )
 
     def _slice(self, file: int, at: int, n: int, first: int) -> Piece:
@@ -276,8 +254,8 @@ class ParquetBatches(Batches):
         except (pl.exceptions.PolarsError, OSError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(
-                f"{self._files[file]} must stay as it is during fit; it cannot be read any more "
-                f"({reason}). Start again."
+                f"{self._files[file]} changed during fit and cannot be read any more ({reason}). "
+                "Start again."
             ) from None
         weight = frame[self._weight].to_numpy() if self._weight else None
         rows = np.arange(first, first + frame.height)
@@ -291,8 +269,7 @@ def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
         found = expand_name(one)
         if not found:
             raise InputError(
-                f"{one} must be a Parquet file, a folder of such files, or a pattern that names "
-                "some; there is none. Check its spelling."
+                f"{one} not found: no Parquet file, folder or pattern matches. Check its spelling."
             )
         files += found
     return files

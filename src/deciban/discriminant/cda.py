@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._estimation.classifier import over_partitions
 from deciban._estimation.columns import Columns
 from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, require_one_of
-from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
+from deciban.discriminant.base_space import BaseSpaceMixin, check_sound
 from deciban.discriminant.batches import Batches, join_pieces
 from deciban.discriminant.fitting import Task, fit_flows
 from deciban.discriminant.initialization import Preparation
@@ -31,7 +30,6 @@ from deciban.discriminant.runs import Checkpoint
 from deciban.discriminant.selection import describe_choice
 from deciban.discriminant.settings import MANY, OPTIONS, Settings, resolve_settings
 from deciban.discriminant.survey import Survey
-from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.flows import Flow
 from deciban.flows.processes import is_first
@@ -55,17 +53,16 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     r"""A classifier that learns an invertible map from features to (ILRL, residual).
 
     Its map takes features x to z = (l, r), with the density :math:`\log p(x | k) = \log N(l; \mu_k,
-    \Sigma) + \log N(r; 0, I) + \log |\det \partial z / \partial x|` of class k. The first
+    \Sigma) + \log N(r; 0, I) + \log |\det \partial z / \partial x|` for class k. The first
     n_classes - 1 dimensions, l, are the evidence, distributed as a calibrated Gaussian family; the
-    others are standard normal whatever the class. It is trained by maximum likelihood and, by
-    default, also by the cross-entropy of the posteriors, from the exact solution of linear
-    discriminant analysis.
+    others are standard normal in every class. Training starts from the exact solution for linear
+    discriminant analysis and maximizes likelihood and, by default, minimizes the posteriors'
+    cross-entropy.
 
-    By default it learns how to learn from the samples: below 20,000 of them, noise, decay,
-    whitening and the number of epochs are chosen on folds, together with the flow of all samples
-    that is kept. An affine map at the end of the flow calibrates the evidence, learned from samples
-    that the flow had not seen. Where the folds are no better than linear discriminant analysis, the
-    fit is its closed form, and ``selection_`` says so.
+    Below 20,000 samples, the fit by default chooses noise, decay, whitening and epochs on folds,
+    and keeps a flow trained on all samples. An affine map at the end of the flow calibrates the
+    evidence, learned from samples that the flow has not seen. If the folds favor linear
+    discriminant analysis, the fit is its closed form, and ``selection_`` says so.
 
     Parameters
     ----------
@@ -130,15 +127,11 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     covariance_, divergences_ : arrays
         A mixture has no single covariance.
     history_ : list of dict
-        Loss, cross-entropy of samples not seen (score) and seconds of each epoch.
+        Loss, cross-entropy on unseen samples (score) and seconds per epoch.
     selection_ : list of dict
-        What was tried on folds: settings, their cross-entropy in nats, and which were chosen.
-    classes_ : array of shape (n_classes,)
-    class_counts_, prior_ : arrays of shape (n_classes,)
-        Number of samples in ``fit`` (sum of their weights), and the prior in use.
-    n_features_in_ : int
-    columns_ : Columns
-        How the columns of X become features; ``columns_.features`` names these.
+        Settings tried on folds, their cross-entropy in nats, and the choice.
+    classes_, class_counts_, prior_, n_features_in_, columns_
+        As for :class:`deciban.LinearDiscriminant`.
 
     See Also
     --------
@@ -207,9 +200,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features), or Batches
-            Missing values, and in frames categories, text, truth values and dates are allowed.
-            :class:`Batches` have the classes and weights, too. Fewer than 20,000 samples in batches
-            are read into memory.
+            Missing values are allowed; in frames also categories, text, booleans and dates.
+            :class:`Batches` contain classes and weights; below 20,000 samples they are read into
+            memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
 
@@ -223,20 +216,23 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
                 f"base must be 'gaussian' for an ensemble; got 'mixture' with n_estimators="
                 f"{quote(self.n_estimators)}. Fit one flow, or keep the Gaussian base."
             )
-        survey = self._survey(X, y, sample_weight) if isinstance(X, Batches) else None
-        if isinstance(X, Batches) and survey is not None and survey.n < MANY:
-            _, X, y, sample_weight = join_pieces(list(X.read()))
-            survey = None
+        survey = None
+        if isinstance(X, Batches):
+            if y is not None or sample_weight is not None:
+                raise InputError("Pass y and sample_weight inside the batches.")
+            # Without a seed, a checkpoint must be found again: the sample needs a seed of its own.
+            survey = Survey(self, X, seed=0)
+            if survey.n < MANY:
+                _, X, y, sample_weight = join_pieces(list(X.read()))
+                survey = None
         if survey is None:
-            samples, digests = read_table_samples(self, X, y, sample_weight), None
-            n = len(samples.codes)
+            samples = read_table_samples(self, X, y, sample_weight)
+            data, n = list(samples), len(samples.codes)
         else:
-            samples, digests, n = survey.sample, survey.digests, survey.n
+            samples, data, n = survey.sample, survey.digests, survey.n
         d = samples.X.shape[1]
-        options = resolve_settings(self, n, d, len(self.classes_))
-        self._require_room(d, options[0].augment)
-        basis = self._choose_basis()
-        checkpoint = self._open_checkpoint(digests or samples, options)
+        options, basis = self._resolve(n, d), self._choose_basis()
+        checkpoint = self._open_checkpoint(data, options)
         make_model, verbose = partial(_model, basis=basis, d=d), bool(self.verbose)
         task = Task(samples, basis.contrast, options, make_model, checkpoint, verbose, survey)
         fitted = fit_flows(task)
@@ -253,8 +249,18 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self._remember_densities(samples.X)
         return self
 
+    def _resolve(self, n: int, d: int) -> list[Settings]:
+        """Settings to choose from for n samples with d features."""
+        options, D = resolve_settings(self, n, d, len(self.classes_)), len(self.classes_)
+        if d + options[0].augment < D - 1:
+            raise InputError(
+                f"Evidence about {D} classes needs at least {D - 1} features; X has {d}. Leave "
+                f"augment at 'auto', or pass augment={D - 1 - d}, to add independent dimensions."
+            )
+        return options
+
     def _map_residual(self, samples: Samples, seed: int) -> None:
-        """Train the couplings of the residual, where they are asked for and there is one."""
+        """Train the couplings for the residual, if requested and there is one."""
         settings, k = self._settings, len(self.classes_) - 1
         if settings.residual_couplings == 0 or settings.n_estimators > 1 or self._n_base() == k:
             return
@@ -265,46 +271,25 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self._params = self._params | {"residual": residual}
 
     def _mix_base(self, samples: Samples, seed: int) -> None:
-        """Take the mixture of families under which ILRLs are the most likely."""
+        """Fit a mixture of families to the ILRLs."""
         l = self._to_base(samples.X, self._draw_added(samples, seed))[:, : len(self.classes_) - 1]
-        labels = self.classes_[samples.codes]
         mixture = CalibratedMixture.fit(
-            l, labels, basis=self.basis_, classes=self._names(), sample_weight=samples.weight
-        )
+            l, self.classes_[samples.codes], basis=self.basis_, classes=self._names(),
+            sample_weight=samples.weight,
+        )  # fmt: skip
         self._params = self._flows.model.mix(self._params, mixture)
 
     def _draw_added(self, samples: Samples, seed: int) -> Floats:
         shape = len(samples.X), self._settings.augment
         return np.random.default_rng(seed).standard_normal(shape)
 
-    def _require_room(self, d: int, added: int) -> None:
-        D = len(self.classes_)
-        if d + added < D - 1:
-            raise InputError(
-                f"X must have at least {D - 1} features for {D} classes, so that the evidence has "
-                f"room; got {d}. Leave augment at 'auto', or pass augment={D - 1 - d}, to add "
-                f"independent normal dimensions."
-            )
-
-    def _survey(self, batches: Batches, y: Any, sample_weight: Any) -> Survey:
-        if y is not None or sample_weight is not None:
-            raise InputError(
-                "y and sample_weight must be in the batches; got them beside. Leave them out."
-            )
-        # The sample does not depend on the seed: without one, a checkpoint must be found again.
-        return Survey(self, batches, seed=0)
-
     def _open_checkpoint(self, data: Iterable[np.ndarray], choices: list[Settings]) -> Checkpoint:
-        """The checkpoint of this fit; without a seed, that of the file is taken."""
+        """The checkpoint for this fit; without a seed, the one in the file is taken."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         contrast = None if self.basis is None else self.basis.contrast.tolist()
-        options = [
-            [asdict(one) for one in choices],
-            contrast,
-            [str(name) for name in self._names()],
-        ]
-        any_seed = self.random_state is None
-        return Checkpoint(self.checkpoint, data, options, seed, any_seed)
+        names = [str(name) for name in self._names()]
+        options = [[asdict(one) for one in choices], contrast, names]
+        return Checkpoint(self.checkpoint, data, options, seed, self.random_state is None)
 
     @property
     def _flows(self) -> FittedFlows:
@@ -314,29 +299,13 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
     @property
     def reference_(self) -> CalibratedGaussian | CalibratedMixture:  # type: ignore[override]
-        """The calibrated family of the ILRL; an ensemble has none."""
+        """The calibrated family for the ILRL; an ensemble has none."""
         params = self._flows.only_member()
         if "mixture" in params:
             parts = [covariance_of(free) for free in params["mixture"]["covariances"]]
             weights = np.exp(params["mixture"]["log_weights"].astype(np.float64))
             return CalibratedMixture(np.stack(parts), weights, self.basis_)
         return CalibratedGaussian(covariance_of(params["covariance"]), self.basis_)
-
-    @over_partitions
-    def evidence(self, X: ArrayLike) -> Evidence:
-        """Evidence that each sample gives about the classes: the ILRL, named.
-
-        It is taken at the center of added dimensions. That of an ensemble is the mean of its ILRLs.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Evidence
-        """
-        return Evidence(self._log_likelihoods(self._read(X)), self._names())
 
     def _log_likelihoods(self, X: Floats) -> Floats:
         return self._flows.log_likelihoods(self._preparation(X))
@@ -353,12 +322,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return self._flows.to_base(np.hstack([self._preparation(X), added]))
 
     def _from_base(self, Z: Floats) -> Floats:
-        return self._preparation.undo(self._flows.from_base(Z)[:, : self.columns_.n_features])
+        return self._preparation.invert(self._flows.from_base(Z)[:, : self.columns_.n_features])
 
     def _features_at(self, Z: Floats) -> Floats:
         if self._settings.augment == 0:
             return self._from_base(Z)
-        return self._preparation.undo(self._flows.features_at(Z))
+        return self._preparation.invert(self._flows.features_at(Z))
 
     def _n_base(self) -> int:
         return self.columns_.n_features + self._settings.augment
@@ -371,12 +340,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
     def _finish_loading(self) -> None:
         tails, white = self._preparation
-        require_sound(white.scale, self._density_quantiles, tails.center, *white)
+        check_sound(white.scale, self._density_quantiles, tails.center, *white)
         if not (tails.bend > 0).all():
             raise ValueError("bends that are not positive")
         if not np.allclose(white.matrix @ white.inverse, np.eye(len(white.mean)), atol=1e-4):
             raise ValueError("a matrix and an inverse that is not its own")
-        self._flows.require_consistent()
+        self._flows.check_consistent()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_params" in self.__dict__

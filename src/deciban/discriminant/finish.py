@@ -1,10 +1,9 @@
 """The calibrated finish of a CDA: an affine map at the end of its flow.
 
-Flows are overconfident about the samples that they have not seen. From evidence about such samples
-the finish learns an affine map of the ILRL, a scale and more where the samples carry it, and the
-covariance of the calibrated family that describes the result. Of the residual it takes what is
-linear in the ILRL, and its correlations. The base space stays one: evidence, densities, samples and
-their inverse all pass through the finish.
+Flows are overconfident about unseen samples. From evidence about such samples the finish learns an
+affine map of the ILRL, at least a scale, and the covariance of the calibrated family for the
+result. It removes correlations from the residual, and the part that is linear in the ILRL.
+Evidence, densities, samples and their inverse all pass through the finish.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.reference import family
 
-_FEWEST = 10  # samples to learn a scale from
-_FEWEST_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
+_MIN_SAMPLES = 10  # samples to learn a scale from
+_MIN_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
 _NEWTON_STEPS = 12  # at most
 _SMALL_GAIN = 1e-7  # nats
-_MOST_SCALE = 2.0  # or evidence without an error would be scaled without end
-_LEAST_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
+_MAX_SCALE = 2.0  # or evidence without an error would be scaled without end
+_MIN_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
 
 
 class Finish(NamedTuple):
-    """Affine map of base space, ``z @ matrix.T + offset``, and the covariance of the ILRL then."""
+    """Affine map of base space, ``z @ matrix.T + offset``, and the resulting ILRL covariance."""
 
     matrix: Floats
     offset: Floats
@@ -36,7 +35,7 @@ class Finish(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """An affine map of ILRLs, what it leaves of the cross-entropy in nats, and what it costs."""
+    """An affine map of ILRLs with the cross-entropy after it, in nats."""
 
     map: AffineMap
     losses: Floats  # of each sample, times its weight where they differ
@@ -51,10 +50,10 @@ def losses_at(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats
 
 
 def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats:
-    """Cross-entropy of each sample once a scale has made up for what ILRLs are overconfident.
+    """Cross-entropy of each sample after the best scale for the ILRLs.
 
-    Flows that have learned more are more overconfident, and better all the same: a scale is learned
-    in any case. The loss is convex in it, so that a few of Newton's steps reach the lowest.
+    Flows that have learned more are more overconfident but better: a scale is learned in any case.
+    The loss is convex in it, so a few Newton steps suffice.
     """
     share = samples.weight / samples.weight.sum()
     evidence = l @ V.T
@@ -67,8 +66,8 @@ def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats
         mean = np.sum(p * evidence, axis=1)
         slope = share @ (mean - true)
         bend = share @ np.sum(p * (evidence - mean[:, None]) ** 2, axis=1)
-        best_by_newton = scale - slope / max(bend, 1e-300)
-        scale = float(np.clip(best_by_newton, scale / 2, min(scale * 2, _MOST_SCALE)))
+        new = scale - slope / max(bend, 1e-300)
+        scale = float(np.clip(new, scale / 2, min(scale * 2, _MAX_SCALE)))
         losses = losses_at(scale * l, samples, log_mix, V)
         gain = share @ best - share @ losses
         if gain > 0:  # never for NaN
@@ -81,10 +80,9 @@ def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats
 def calibrate(
     l: Floats, samples: Samples, log_mix: Floats, V: Floats, *, affine: bool = True
 ) -> Calibration:
-    """The affine map of ILRLs of unseen samples that is worth its parameters.
+    """The affine map for the ILRLs of unseen samples that is best by Schwarz's criterion.
 
-    By Schwarz's criterion, among the identity, a scale, a scale with an offset and a full map;
-    unless ``affine``, the identity.
+    Candidates: the identity and, with ``affine``, a scale, a scale with offset, and a full map.
     """
     n, k = l.shape
     if n == 0:
@@ -97,25 +95,17 @@ def calibrate(
         return Calibration(change, losses, float(losses.mean()) + penalty)
 
     best = judge(AffineMap(np.eye(k), np.zeros(k)), 0)
-    if not affine or n < _FEWEST:
+    if not affine or n < _MIN_SAMPLES:
         return best
     sizes = np.bincount(samples.codes, minlength=len(V))
     kinds: list[tuple[Scale, bool, int]] = [("scalar", False, 1)]
-    if sizes.min() >= _FEWEST_OF_A_CLASS:
+    if sizes.min() >= _MIN_OF_A_CLASS:
         kinds.append(("scalar", True, 1 + k))
     if len(kinds) > 1 and k > 1 and k * k + k < n / 20:
         kinds.append(("full", True, k * k + k))
     for scale, offset, n_parameters in kinds:
-        found = fit_affine(
-            l,
-            samples.codes,
-            share,
-            log_mix,
-            V,
-            scale,
-            offset=offset,
-            class_sizes=np.maximum(sizes, 1),
-        )
+        data = l, samples.codes, share, log_mix, V
+        found = fit_affine(*data, scale, offset=offset, class_sizes=np.maximum(sizes, 1))
         change = _keep_invertible(found)
         if change is not None and (one := judge(change, n_parameters)).criterion < best.criterion:
             best = one
@@ -123,21 +113,21 @@ def calibrate(
 
 
 def _keep_invertible(change: AffineMap) -> AffineMap | None:
-    """The map with a scale of at least a little; None for a full map that is nearly singular."""
+    """The map with a scale above zero; None for a full map that is nearly singular."""
     matrix, k = change.matrix, len(change.matrix)
     if np.allclose(matrix, matrix[0, 0] * np.eye(k)):
-        return AffineMap(max(matrix[0, 0], _LEAST_SCALE) * np.eye(k), change.offset)
+        return AffineMap(max(matrix[0, 0], _MIN_SCALE) * np.eye(k), change.offset)
     values = np.linalg.svd(matrix, compute_uv=False)
-    return change if values[-1] > _LEAST_SCALE and np.linalg.det(matrix) > 0 else None
+    return change if values[-1] > _MIN_SCALE and np.linalg.det(matrix) > 0 else None
 
 
 def family_covariance(
     l: Floats, samples: Samples, covariance: Floats, change: AffineMap, V: Floats
 ) -> Floats:
-    """Covariance of the calibrated family of ILRLs that the map has calibrated.
+    """Covariance of the calibrated family for ILRLs after the map.
 
-    A multiple of what the map makes of the flow's covariance, the most likely one: with q the mean
-    squares of the ILRLs and of the means under this covariance, m c² + k c - q = 0.
+    It is the most likely multiple c of the flow's covariance after the map: with mean squares q for
+    the ILRLs and m for the means under this covariance, m c² + k c - q = 0.
     """
     S = change.matrix @ covariance @ change.matrix.T
     means = family.means(S, V)
@@ -149,9 +139,9 @@ def family_covariance(
 
 
 def finish_base(Z: Floats, weight: Floats, change: AffineMap, covariance: Floats) -> Finish:
-    """The finish of a flow whose training samples have these places in base space.
+    """The finish for training samples at Z in base space.
 
-    The residual loses what is linear in the ILRL, and is whitened, with Ledoit and Wolf's
+    The residual loses its linear part in the ILRL, and is whitened with Ledoit and Wolf's
     shrinkage.
     """
     from sklearn.covariance import ledoit_wolf

@@ -1,8 +1,7 @@
-"""Training of a CDA's flows: held-out samples, checkpoints, progress and interruptions."""
+"""Training of a CDA's flows, from the start to the calibrated finish."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,85 +23,20 @@ from deciban.discriminant.programs import (
     select,
     use_precision,
 )
-from deciban.discriminant.runs import Checkpoint, Progress
+from deciban.discriminant.runs import Checkpoint, Progress, interruptible
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.discriminant.survey import Shuffle, Survey
-from deciban.exceptions import InputError, InterruptedFitWarning
+from deciban.exceptions import InputError
 from deciban.flows import Params
-from deciban.flows.processes import decide, in_company, is_first
+from deciban.flows.processes import decide, in_company
 from deciban.flows.training import Report, State, Vectors
 
 _FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
-
-
-def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
-    """Split off some samples of every class to watch the training by, where there are enough."""
-    n, counts = len(samples.codes), np.bincount(samples.codes)
-    D, count = len(counts), round(fraction * n)
-    if count < D or n - count < D or counts.min() < 2:
-        return samples, None
-    a, b = train_test_split(
-        np.arange(n), test_size=count, stratify=samples.codes, random_state=seed
-    )
-    if np.bincount(samples.codes[a], minlength=D).min() == 0:
-        return samples, None  # every class must be learned from
-    return samples.at(a), samples.at(b)
-
-
-class Watch:
-    """Held-out samples, and what flows in training make of them."""
-
-    def __init__(
-        self,
-        model: Model,
-        held_out: Samples,
-        prepare: Preparation,
-        log_mix: Floats,
-        V: Floats,
-        dtype: str,
-    ) -> None:
-        self._samples, self._log_mix, self._V = held_out, log_mix, V
-        self._x = jax.device_put(prepare(held_out.X).astype(dtype))
-        self._ilrs = ilr_program(model, dtype)
-
-    def ilrs(self, vectors: Vectors) -> Floats:
-        return np.asarray(self._ilrs(vectors, self._x), dtype=np.float64)
-
-    def __call__(self, vectors: Vectors) -> Floats:
-        weight = self._samples.weight / self._samples.weight.mean()
-        losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(vectors)]
-        return np.array(losses) * weight
-
-    def keep_best(self, state: State) -> State:
-        """The state with the best parameters so far of each member."""
-        loss = self(state.average).mean(axis=1)
-        better = loss < state.kept["loss"]  # never for NaN
-        best = select(better, state.average, state.kept["params"])
-        kept = {"params": best, "loss": np.where(better, loss, state.kept["loss"])}
-        state = replace(state, kept=kept)
-        return state.record(score=float(loss.mean()), best_score=float(kept["loss"].mean()))
-
-    def choose(self, state: State, epochs: int) -> Vectors:
-        """The vectors of parameters to keep.
-
-        After all epochs, whose last steps are small, these are the last ones, unless the best ones
-        are clearly better: the best of many noisy scores is often that of an epoch in which the
-        steps were still large. After an interruption they are the best ones.
-        """
-        if state.epoch < epochs:
-            return state.kept["params"]
-        loss = self(state.average) - self(state.kept["params"])
-        n = loss.shape[1]
-        standard_errors = 1 if n < _FEW_HELD_OUT else 2
-        doubt = standard_errors * loss.std(axis=1) / n**0.5
-        return select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
-
-
-_LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
+_MIN_LOG_MIX = -30.0  # of a class that weighs next to nothing
 _STEPS_OF_A_PART = 4_096  # of a pass over samples beyond memory, between two checkpoints
-_MOST_OF_SAMPLE = 0.5  # that is held out
-_MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
+_MAX_OF_SAMPLE = 0.5  # that is held out
+_MAX_FINISHED = 20_000  # samples that the finish of the residual is learned from
 
 
 class Fitted(NamedTuple):
@@ -136,6 +70,9 @@ def fit_flows(task: Task) -> Fitted:
         return _fit_chosen(task) if task.options[0].folds else _fit_given(task)
 
 
+# --- settings chosen on folds --------------------------------------------------------------------
+
+
 def _fit_chosen(task: Task) -> Fitted:
     """Flows with settings and epochs that are chosen on folds, or LDA itself."""
     samples, V, seed = task.samples, task.V, task.checkpoint.seed
@@ -163,11 +100,11 @@ def _fit_chosen(task: Task) -> Fitted:
 def _train_on_folds(
     selection: Selection, model: Model, checkpoint: Checkpoint, verbose: bool
 ) -> State:
-    """The last state of the flows of all settings and folds, with what is kept of them."""
+    """The last state of the flows of all settings and folds, with the best parts of all states."""
     settings, samples = selection.options[0], selection.samples
     dtype, seed = settings.dtype, checkpoint.seed
     prepared = {
-        (one.shrinkage, p): selection.prepare(one, selection.parts[p])
+        (one.shrinkage, p): initialize(samples.at(selection.parts[p]), selection.V, one)
         for one, p in dict.fromkeys(selection.members())
     }
     members = [(one, p, *prepared[one.shrinkage, p]) for one, p in selection.members()]
@@ -189,28 +126,28 @@ def _train_on_folds(
 
     def advance(state: State, report: Report) -> State:
         goes_on = np.repeat(state.kept["goes_on"], per_setting).astype(dtype)
-        now = numbers | {"goes_on": goes_on}
-        state = trainer.step(state, data, rows, now, checkpoint.seed, report)
+        state = trainer.step(state, data, rows, numbers | {"goes_on": goes_on}, seed, report)
         if state.epoch not in judged:
             return state
-        found = np.asarray(ilrs(state.average, x), dtype=np.float64)
-        state = selection.keep(state, found, trainer.n_batches)
+        l = np.asarray(ilrs(state.average, x), dtype=np.float64)
+        state = selection.keep(state, l, trainer.n_batches)
         state.kept["goes_on"] = decide(state.kept["goes_on"])
-        score = float(state.kept["loss"].min())
-        return state.record(score=score)
+        return state.record(score=float(state.kept["loss"].min()))
 
     def is_over(state: State) -> bool:
         return not len(selection.rows) or not state.kept["goes_on"].any()
 
-    what = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
-    with Progress(what, settings.epochs, state.epoch, verbose and is_first()) as progress:
-        return _run(state, advance, is_over, settings.epochs, checkpoint, progress)
+    title = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
+    return _run(title, state, advance, settings.epochs, checkpoint, verbose, is_over)
+
+
+# --- given settings ------------------------------------------------------------------------------
 
 
 def _fit_given(task: Task) -> Fitted:
-    """Flows of given settings and epochs, watched by held-out samples."""
-    samples, V, settings, checkpoint = task.samples, task.V, task.options[0], task.checkpoint
-    part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
+    """Flows with given settings and epochs, watched by held-out samples."""
+    samples, V, settings, seed = task.samples, task.V, task.options[0], task.checkpoint.seed
+    part, held_out = hold_out(samples, settings.validation_fraction, seed)
     prepare, start = initialize(part, V, settings)
     mass = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
     job = _Job(task, prepare, start, mass, len(part.codes), held_out)
@@ -219,7 +156,7 @@ def _fit_given(task: Task) -> Fitted:
     rows = [np.arange(len(part.codes))] * settings.n_estimators
 
     def advance(state: State, report: Report) -> State:
-        return job.trainer.step(state, data, rows, job.numbers, checkpoint.seed, report)
+        return job.trainer.step(state, data, rows, job.numbers, seed, report)
 
     return job.run(advance, settings.epochs, prepared)
 
@@ -229,42 +166,35 @@ def _fit_stream(task: Task, survey: Survey) -> Fitted:
 
     A pass over many samples is divided into epochs of its own, so that checkpoints come in time.
     """
-    samples, V, settings, checkpoint = task.samples, task.V, task.options[0], task.checkpoint
-    seed, share = checkpoint.seed, settings.validation_fraction * survey.n / len(samples.codes)
+    samples, V, settings, seed = task.samples, task.V, task.options[0], task.checkpoint.seed
+    share = settings.validation_fraction * survey.n / len(samples.codes)
     places: Any = np.arange(len(samples.codes))
-    numbered = samples._replace(X=places)
-    part, aside = hold_out(numbered, min(share, _MOST_OF_SAMPLE), seed)
+    part, aside = hold_out(samples._replace(X=places), min(share, _MAX_OF_SAMPLE), seed)
     left_out = np.ones(len(samples.codes), dtype=bool)
     left_out[part.X] = False
     prepare, start = survey.prepare(left_out, V, settings)
     held_out = None if aside is None else samples.at(aside.X)
-    n, mean_weight = survey.n - int(left_out.sum()), survey.mass.sum() / survey.n
+    n = survey.n - int(left_out.sum())
     job = _Job(task, prepare, start, survey.mass, n, held_out)
-    trainer, dtype = job.trainer, settings.dtype
-    row_bytes = np.dtype(dtype).itemsize * (survey.n_features + 1) + 4
-    shuffle = Shuffle(trainer.call_size, row_bytes, survey.memory)
+    trainer = job.trainer
+    shuffle = Shuffle(trainer.call_size, survey.row_bytes(settings.dtype), survey.memory)
     n_parts = max(1, min(survey.n_parts, trainer.n_batches // _STEPS_OF_A_PART))
     n_chunks = max(1, n // trainer.call_size // n_parts)
 
-    def read(epoch: int) -> Iterator[tuple[np.ndarray, ...]]:
-        """Prepared samples; the parts of one pass are those of one order."""
-        rng = np.random.default_rng([seed, epoch // n_parts])
-        for some in survey.read(left_out, rng, epoch % n_parts, n_parts):
-            prepared = prepare(some.X).astype(dtype)
-            yield prepared, some.codes.astype(np.int32), (some.weight / mean_weight).astype(dtype)
-
     def advance(state: State, report: Report) -> State:
         def chunks() -> Iterator[tuple[np.ndarray, ...]]:
-            rng = np.random.default_rng([seed, state.epoch, 1])
-            found = shuffle(read(state.epoch), rng)
-            first = next(found, None)
+            order = np.random.default_rng([seed, state.epoch // n_parts])  # that of one pass
+            some = survey.read(left_out, order, state.epoch % n_parts, n_parts)
+            batches = survey.prepared(some, prepare, settings.dtype)
+            shuffled = shuffle(batches, np.random.default_rng([seed, state.epoch, 1]))
+            first = next(shuffled, None)
             if first is None:
                 raise InputError(
                     "batches must give the same samples in each pass; a later pass had hardly any. "
                     "Give a function that starts from the beginning whenever it is called."
                 )
             yield first
-            yield from found
+            yield from shuffled
 
         return trainer.step_through(state, chunks, n_chunks, job.numbers, seed, report)
 
@@ -273,7 +203,7 @@ def _fit_stream(task: Task, survey: Survey) -> Fitted:
 
 
 class _Job:
-    """The training of flows with given settings, whatever their samples come from."""
+    """The training of flows with given settings, from any source of samples."""
 
     def __init__(
         self,
@@ -302,11 +232,10 @@ class _Job:
         state = self.trainer.start(params)
         self._watch = None
         if held_out is not None:
-            self._watch = watch = Watch(
-                self._model, held_out, prepare, self._log_mix, task.V, settings.dtype
-            )
-            kept = {"params": state.params, "loss": watch(state.params).mean(axis=1)}
-            state = replace(state, kept=kept)
+            x = jax.device_put(prepare(held_out.X).astype(settings.dtype))
+            self._watch = Watch(self._model, held_out, x, self._log_mix, task.V, settings.dtype)
+            loss = self._watch.losses(state.params).mean(axis=1)
+            state = replace(state, kept={"params": state.params, "loss": loss})
         self._state = checkpoint.restore(state)
 
     def run(
@@ -314,17 +243,15 @@ class _Job:
     ) -> Fitted:
         """Flows after the last epoch, with the finish; ``prepared`` are samples they have seen."""
         task, watch = self._task, self._watch
-        settings, checkpoint = task.options[0], task.checkpoint
+        settings, E = task.options[0], task.options[0].n_estimators
 
         def step(state: State, report: Report) -> State:
             state = advance(state, report)
             return state if watch is None else watch.keep_best(state)
 
-        E = settings.n_estimators
-        what = "training" if E == 1 else f"training {E} flows"
-        verbose = task.verbose and epochs > 0 and is_first()
-        with Progress(what, epochs, self._state.epoch, verbose) as progress:
-            state = _run(self._state, step, lambda s: False, epochs, checkpoint, progress)
+        title = "training" if E == 1 else f"training {E} flows"
+        verbose = task.verbose and epochs > 0
+        state = _run(title, self._state, step, epochs, task.checkpoint, verbose)
         best = state.average if watch is None else watch.choose(state, epochs)
         at = 0 if E == 1 else slice(None)
         params = self.trainer.layout.restore(tuple(np.asarray(vector)[at] for vector in best))
@@ -335,31 +262,87 @@ class _Job:
         return Fitted(settings, self._prepare, params, list(state.history), [], self._held_out)
 
 
+def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
+    """Split off some samples of every class to watch the training by, if there are enough."""
+    n, counts = len(samples.codes), np.bincount(samples.codes)
+    D, count = len(counts), round(fraction * n)
+    if count < D or n - count < D or counts.min() < 2:
+        return samples, None
+    a, b = train_test_split(
+        np.arange(n), test_size=count, stratify=samples.codes, random_state=seed
+    )
+    if np.bincount(samples.codes[a], minlength=D).min() == 0:
+        return samples, None  # every class must be learned from
+    return samples.at(a), samples.at(b)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Held-out samples, prepared as ``x``, and how flows in training do on them."""
+
+    model: Model
+    samples: Samples
+    x: jax.Array
+    log_mix: Floats
+    V: Floats
+    dtype: str
+
+    def ilrs(self, vectors: Vectors) -> Floats:
+        """ILRLs from each member."""
+        return np.asarray(ilr_program(self.model, self.dtype)(vectors, self.x), dtype=np.float64)
+
+    def losses(self, vectors: Vectors) -> Floats:
+        """Weighted cross-entropy of each sample from each member."""
+        weight = self.samples.weight / self.samples.weight.mean()
+        each = [losses_at(l, self.samples, self.log_mix, self.V) for l in self.ilrs(vectors)]
+        return np.array(each) * weight
+
+    def keep_best(self, state: State) -> State:
+        """The state with the best parameters so far of each member."""
+        loss = self.losses(state.average).mean(axis=1)
+        better = loss < state.kept["loss"]  # never for NaN
+        best = select(better, state.average, state.kept["params"])
+        kept = {"params": best, "loss": np.where(better, loss, state.kept["loss"])}
+        state = replace(state, kept=kept)
+        return state.record(score=float(loss.mean()), best_score=float(kept["loss"].mean()))
+
+    def choose(self, state: State, epochs: int) -> Vectors:
+        """The vectors of parameters to keep.
+
+        After all epochs, whose last steps are small, these are the last ones, unless the best ones
+        are clearly better: the best of many noisy scores often comes from an epoch with large
+        steps. After an interruption they are the best ones.
+        """
+        if state.epoch < epochs:
+            return state.kept["params"]
+        loss = self.losses(state.average) - self.losses(state.kept["params"])
+        n = loss.shape[1]
+        standard_errors = 1 if n < _FEW_HELD_OUT else 2
+        doubt = standard_errors * loss.std(axis=1) / n**0.5
+        return select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
+
+
+# --- both ----------------------------------------------------------------------------------------
+
+
 def _run(
+    title: str,
     state: State,
     advance: Callable[[State, Report], State],
-    is_over: Callable[[State], bool],
     epochs: int,
     checkpoint: Checkpoint,
-    progress: Progress,
+    verbose: bool,
+    is_over: Callable[[State], bool] = lambda state: False,
 ) -> State:
     """The state after the last epoch, or after the one in which the user interrupted."""
-    try:
-        while state.epoch < epochs and not is_over(state):
-            with in_company():
-                state = advance(state, progress.advance)
-            checkpoint.save(state)
-            progress.show(state.history[-1])
-    except KeyboardInterrupt:
-        if jax.process_count() > 1:  # the others wait for this one
-            raise
-        warnings.warn(
-            f"fit was interrupted after {state.epoch} of {epochs} epochs; the best model so "
-            f"far is kept.",
-            InterruptedFitWarning,
-            stacklevel=5,
-        )
-    checkpoint.save(state, force=True)
+    with Progress(title, epochs, state.epoch, verbose) as progress:
+        with interruptible(lambda: f"after {state.epoch} of {epochs} epochs"):
+            while state.epoch < epochs and not is_over(state):
+                with in_company():
+                    state = advance(state, progress.advance)
+                checkpoint.save(state)
+                progress.show(state.history[-1])
+        checkpoint.save(state, force=True)
     return state
 
 
@@ -369,39 +352,36 @@ def _finish(
     """Parameters with the calibrated finish, learned from ILRLs of unseen samples."""
     if not flows.settings.calibrate:
         return flows.params
-    found = calibrate(ilr, unseen, log_mix, V)
-    rows = slice(None, None, -(-len(prepared.codes) // _MOST_FINISHED))
+    change = calibrate(ilr, unseen, log_mix, V).map
+    rows = slice(None, None, -(-len(prepared.codes) // _MAX_FINISHED))
     added = np.random.default_rng(0).standard_normal((len(prepared.codes), flows.settings.augment))
     W = np.hstack([prepared.X, added])[rows]
     each = []
     for params in flows.members():
         covariance = covariance_of(params["covariance"])
         if len(ilr):
-            covariance = family_covariance(ilr, unseen, covariance, found.map, V)
-        finish = finish_base(flows.base_of(params, W), prepared.weight[rows], found.map, covariance)
+            covariance = family_covariance(ilr, unseen, covariance, change, V)
+        finish = finish_base(flows.base_of(params, W), prepared.weight[rows], change, covariance)
         each.append(flows.model.finish(params, finish))
-    if len(each) == 1:
-        return each[0]
-    return jax.tree.map(lambda *a: np.stack(a), *each)
+    return each[0] if len(each) == 1 else jax.tree.map(lambda *a: np.stack(a), *each)
 
 
 def _first_params(
     model: Model, starts: list[Start], seed: int, log_mix: Floats, settings: Settings
 ) -> Params:
-    """Parameters of members that start where they are told, with the members on the first axis.
+    """Parameters of members with given starts; the members are on the first axis.
 
     The members of an ensemble differ by their networks; those that are compared have the same.
     """
     E, dtype = settings.n_estimators, np.dtype(settings.dtype)
     seeds = np.random.default_rng(seed).integers(2**31, size=E).tolist()
     made = {
-        (id(start), e): model.init(seeds[e], start, dtype=settings.dtype)
+        (id(start), m % E): model.init(seeds[m % E], start, dtype=settings.dtype)
         for m, start in enumerate(starts)
-        for e in [m % E]
     }
     each = [made[id(start), m % E] for m, start in enumerate(starts)]
     params: Params = jax.tree.map(lambda *a: np.stack(a), *each)
-    bounded = np.maximum(log_mix, _LEAST_LOG_MIX).astype(dtype)
+    bounded = np.maximum(log_mix, _MIN_LOG_MIX).astype(dtype)
     params["log_mix"] = np.broadcast_to(bounded, params["log_mix"].shape).copy()
     return params
 

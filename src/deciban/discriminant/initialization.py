@@ -1,4 +1,9 @@
-"""Where a discriminant analysis starts: whitened features, and LDA's exact ILRL and residual.
+"""The start of a discriminant analysis: prepared features, and LDA's exact ILRL and residual.
+
+Flows, unlike trees, depend on the scale of features. A feature with values beyond six robust
+standard deviations goes through :math:`m + b asinh((x - m) / b)`, which is the identity near its
+median m and a logarithm beyond the bend b. The map is smooth and inverts exactly, so features,
+densities and evidence stay one model.
 
 With features whitened by the covariance within the classes and class means m_i on the rows of M,
 the ILRL of linear discriminant analysis is affine, Vᵀ (M x - diag(M Mᵀ) / 2), and distributed as
@@ -20,6 +25,12 @@ from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.reference.family import covariance_of
 
+FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collinear features
+_ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
+_MIN_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
+_NO_SINGULAR = 1e-9  # a singular value that is zero but for rounding
+_MIN_SINGULAR_LDA = 1e-3  # the same for LDA itself, whose covariance must be of full rank
+_BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
 _LONG = 6.0  # robust standard deviations beyond which a tail is long
 _BEND = 2.0  # robust standard deviations at which it is drawn in
 _TO_STANDARD = 1.4826  # times the median distance from the median is a normal's deviation
@@ -36,7 +47,7 @@ class Whitening(NamedTuple):
     def __call__(self, X: Floats) -> Floats:
         return ((X - self.mean) / self.scale) @ self.matrix.T
 
-    def undo(self, W: Floats) -> Floats:
+    def invert(self, W: Floats) -> Floats:
         return (W @ self.inverse.T) * self.scale + self.mean
 
     @property
@@ -45,18 +56,14 @@ class Whitening(NamedTuple):
 
 
 class Tails(NamedTuple):
-    """Features with their long tails drawn in; where ``bend`` is infinite they are as they were."""
+    """Draws in the long tails of features; an infinite ``bend`` leaves a feature unchanged."""
 
     center: Floats
     bend: Floats
 
     @classmethod
     def fit(cls, X: Floats) -> Tails:
-        """The bends of features whose tails are long.
-
-        Lumps are left out of the robust deviation: in a count that is mostly zero it is that of the
-        others.
-        """
+        """Bends for features with long tails; the robust deviation ignores values at the median."""
         center = np.median(X, axis=0)
         away = np.abs(X - center)
         with np.errstate(invalid="ignore"):
@@ -72,12 +79,12 @@ class Tails(NamedTuple):
     def __call__(self, X: Floats) -> Floats:
         return self._map(X, np.arcsinh)
 
-    def undo(self, Y: Floats) -> Floats:
+    def invert(self, Y: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return self._map(Y, np.sinh)
 
     def log_slopes(self, X: Floats) -> Floats:
-        """Logarithm of the slope of the whole map at each sample, by which densities change."""
+        """Log |det| of the map at each sample."""
         j = np.isfinite(self.bend)
         return -np.log(np.hypot(1.0, (X[:, j] - self.center[j]) / self.bend[j])).sum(axis=1)
 
@@ -92,7 +99,7 @@ class Tails(NamedTuple):
 
 
 class Preparation(NamedTuple):
-    """Tails, then whitening: what a flow sees of features."""
+    """Tails, then whitening: the input of a flow."""
 
     tails: Tails
     whitening: Whitening
@@ -100,25 +107,17 @@ class Preparation(NamedTuple):
     def __call__(self, X: Floats) -> Floats:
         return self.whitening(self.tails(X))
 
-    def undo(self, W: Floats) -> Floats:
-        return self.tails.undo(self.whitening.undo(W))
+    def invert(self, W: Floats) -> Floats:
+        return self.tails.invert(self.whitening.invert(W))
 
     def log_slopes(self, X: Floats) -> Floats:
-        """Logarithm of the determinant at each sample, by which densities change."""
+        """Log |det| of the map at each sample."""
         return self.tails.log_slopes(X) + self.whitening.log_det
 
 
 register_value(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
 register_value(Tails, center="d", bend="d")
 register_value(Preparation, tails=Tails, whitening=Whitening)
-
-
-FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collinear features
-_ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
-_LEAST_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
-_NO_SINGULAR = 1e-9  # a singular value that is zero but for rounding
-_NO_LESS = 1e-3  # the same for LDA itself, whose covariance must be of full rank
-_BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
 
 
 class Start(NamedTuple):
@@ -134,10 +133,10 @@ class Start(NamedTuple):
         return (W @ self.matrix[:k, : W.shape[1]].T + self.offset[:k]) @ V.T
 
     def seen_through(self, change: Floats) -> Start:
-        """The same evidence of features that another whitening made; ``change`` undoes that.
+        """The same evidence after another whitening; ``change`` maps its features back.
 
-        The other rows are orthonormal in what the couplings see, so that the features that vary
-        most there are those that are learned from first.
+        The other rows are orthonormal in the couplings' input, so the features that vary most there
+        are learned from first.
         """
         k, d = len(self.covariance), len(change)
         B = self.matrix[:k].copy()
@@ -156,15 +155,10 @@ class Moments(NamedTuple):
 
 
 class Totals:
-    """Sums from which moments come; samples are added in any number of parts.
+    """Sums for moments, over samples in any number of parts.
 
     Means and scatter are combined as by Chan, Golub and LeVeque (1983), so that nothing cancels.
-
-    Parameters
-    ----------
-    n_classes : int
-    origin, reach : arrays of shape (n_features,)
-        Near the features, and about as far as they reach from there, or squares would overflow.
+    ``origin`` is near the features and ``reach`` about their range, or squares would overflow.
     """
 
     def __init__(self, n_classes: int, origin: Floats, reach: Floats) -> None:
@@ -189,11 +183,11 @@ class Totals:
         self._mass = self._mass + mass
 
     def moments(self) -> Moments:
-        """Moments of features that are scaled by their spread within the classes.
+        """Moments of features scaled by their spread within classes.
 
-        Not by their total spread: beside one distant class the others would look like points.
-        Features without spread within the classes are scaled by the total one; constant ones count
-        as of unit spread, so that new values of theirs are read as they are.
+        Scaled by their total spread, classes beside a distant one would look like points. It scales
+        features without spread within classes; constant features count as having unit spread, so
+        that new values are read unchanged.
         """
         share = self._mass / self._mass.sum()
         center, within = share @ self._means, self._scatter / self._mass.sum()
@@ -211,8 +205,7 @@ class Totals:
         within[constant, constant] = 1.0
         if not varies:
             raise InputError(
-                "X must vary within the classes; the samples of each class are all alike. Give "
-                "more samples of each class."
+                "X must vary within classes; the samples of each class are all alike. Add samples."
             )
         means = (self._means - center) * unit
         return Moments(self._origin + self._unit * center, scale, means, within)
@@ -226,13 +219,12 @@ def class_moments(samples: Samples, n_classes: int) -> Moments:
 
 
 def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Floats:
-    """A covariance shrunk towards a multiple of the identity, and in any case of full rank.
+    """A covariance shrunk towards a multiple of the identity.
 
-    No eigenvalue is below ``FLOOR`` times the largest one, its own or the given one.
+    No eigenvalue is below ``FLOOR`` times the largest one, by default its own.
     """
     size = max(float(np.trace(within)) / len(within), 1e-300)
-    ball = size * np.eye(len(within))
-    S = (1 - shrinkage) * within + shrinkage * ball
+    S = (1 - shrinkage) * within + shrinkage * (size * np.eye(len(within)))
     values, vectors = np.linalg.eigh(S)
     least = FLOOR * max(float(values[-1]) if largest is None else largest, 1e-300)
     if values[0] >= least:
@@ -241,7 +233,7 @@ def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Fl
 
 
 def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
-    """The whitening that changes the features least, by the shrunk covariance within classes."""
+    """The whitening by the shrunk covariance within classes that changes features least."""
     values, vectors = np.linalg.eigh(shrink(moments.within, shrinkage))
     root = np.sqrt(values)
     matrix, inverse = (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
@@ -249,7 +241,7 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
 
 
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
-    """The preparation of a CDA's features, and where its flow starts: at LDA."""
+    """The preparation of a CDA's features, and the start of its flow: LDA."""
     d = samples.X.shape[1]
     tails = Tails.fit(samples.X) if settings.draw_in_tails else Tails.none(d)
     samples = samples._replace(X=tails(samples.X))
@@ -270,10 +262,9 @@ def ledoit_wolf(samples: Samples, moments: Moments) -> float:
 def start_at(
     tails: Tails, moments: Moments, shrinkage: float, n: int, V: Floats, settings: Settings
 ) -> tuple[Preparation, Start]:
-    """The same from the moments of n samples whose tails are drawn in.
+    """The same from the moments of n samples after ``tails``.
 
-    LDA's covariance has Ledoit and Wolf's shrinkage. Without epochs the start is LDA itself, with
-    the shrinkage of the settings.
+    LDA's covariance has Ledoit and Wolf's shrinkage; without epochs the settings' shrinkage.
     """
     D, d = moments.means.shape
     if settings.epochs == 0 and not isinstance(settings.shrinkage, str):
@@ -283,10 +274,12 @@ def start_at(
     if settings.init == "paper":
         return Preparation(tails, white), paper_start(means, V)
     if settings.epochs == 0:
-        return Preparation(tails, white), linear_start(means, V, _NO_LESS, settings.augment)
+        return Preparation(tails, white), linear_start(
+            means, V, _MIN_SINGULAR_LDA, settings.augment
+        )
     # The largest singular value of means that differ by chance alone is about this.
     chance = np.sqrt(D / n) * (np.sqrt(D - 1) + np.sqrt(d))
-    start = linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
+    start = linear_start(means, V, _MIN_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
     if isinstance(settings.shrinkage, str):
         return Preparation(tails, white), start
     seen = symmetric_whitening(moments, settings.shrinkage)
@@ -296,12 +289,12 @@ def start_at(
 def linear_start(
     means: Floats, V: Floats, floor: float = 0.0, n_added: int = 0, noise: float = 0.0
 ) -> Start:
-    """LDA's solution for class means of whitened features (D, d), d of at least D - 1.
+    """LDA's solution for class means of whitened features, (D, d) with d >= D - 1.
 
-    ``floor`` is the smallest singular value of the discriminant block: where the means of classes
-    coincide there would be nothing to learn from. The last ``n_added`` columns are not features but
-    independent normals; they make up for directions in which the means differ by no more than
-    ``noise``, as a direction that chance has chosen among the features is hard to unlearn.
+    ``floor`` bounds the singular values of the discriminant block: coinciding class means would
+    leave nothing to learn from. The last ``n_added`` columns are independent normals instead of
+    features; they replace directions in which the means differ by no more than ``noise``, as a
+    direction that chance has chosen among the features is hard to unlearn.
     """
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)

@@ -17,7 +17,7 @@ from deciban._estimation.samples import Samples, condense, read_batch, read_tabl
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction
-from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, require_sound
+from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, check_sound
 from deciban.discriminant.initialization import (
     FLOOR,
     Start,
@@ -41,31 +41,30 @@ Prior = ArrayLike | Mapping[Hashable, float]
 class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
-    The LLR of class i against j is :math:`(m_i - m_j)^T W^{-1} (x - (m_i + m_j) / 2)`, with the
-    means m of the classes and the covariance W within them.
+    The LLR for class i against j is :math:`(m_i - m_j)^T W^{-1} (x - (m_i + m_j) / 2)`, with class
+    means m and the covariance W within classes.
 
     Parameters
     ----------
     shrinkage : float, default 0
-        Shrinkage of the covariance of the standardized features, from 0 (none) to 1 (a multiple
-        of the identity).
+        Shrinkage for the standardized features' covariance, from 0 (none) to 1 (a multiple of the
+        identity).
     prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
-        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
-        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
+        Prior for ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It does
+        not affect the evidence and may be set after ``fit``.
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
 
     Attributes
     ----------
     reference_ : CalibratedGaussian
-        The family of the evidence; needs at least n_classes - 1 features.
+        The evidence's family; needs at least n_classes - 1 features.
     covariance_, divergences_ : arrays
-    classes_ : array of shape (n_classes,)
-    class_counts_, prior_ : arrays of shape (n_classes,)
-        Number of samples in ``fit`` (sum of their weights), and the prior in use.
+    classes_, class_counts_, prior_ : arrays of shape (n_classes,)
+        Counts are sums of the weights in ``fit``.
     n_features_in_ : int
     columns_ : Columns
-        How the columns of X become features; ``columns_.features`` names these.
+        Encoding of the columns of X; ``columns_.features`` names the features.
 
     See Also
     --------
@@ -97,7 +96,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
-            Missing values, and in frames categories, text, truth values and dates are allowed.
+            Missing values are allowed; in frames also categories, text, booleans and dates.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
 
@@ -105,7 +104,6 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         -------
         self
         """
-        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_table_samples(self, X, y, sample_weight)
         self._past = condense(samples)
         self._solve()
@@ -119,9 +117,9 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from another batch: the same model as of ``fit`` to all batches together.
+        """Learn from another batch: the same model as from ``fit`` to all batches together.
 
-        A batch may lack classes; there is evidence once each has had a sample, and one of them two.
+        A batch may lack classes. Evidence needs a sample from each class, and two from one.
         Outliers are relative to the last batch.
 
         Parameters
@@ -136,7 +134,6 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         -------
         self
         """
-        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         first = "_past" not in vars(self)
         batch = every = read_batch(self, X, y, classes, sample_weight, first=first)
         if not first:
@@ -151,6 +148,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         return self
 
     def _solve(self) -> None:
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         moments = class_moments(self._past, len(self.classes_))
         self._whitening = symmetric_whitening(moments, self.shrinkage)
         self._means = moments.means @ self._whitening.matrix.T
@@ -160,8 +158,8 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         if "_means" not in vars(self):
             had = dict(zip(self._names(), self.class_counts_.tolist(), strict=True))
             raise InputError(
-                f"partial_fit must have had samples of every class, and two of one, before there "
-                f"is evidence; it had {had}. Call it with more."
+                f"Evidence needs samples of every class, and two of one; partial_fit had {had}. "
+                f"Call it with more."
             )
 
     def _log_densities(self, X: Floats) -> Floats:
@@ -172,7 +170,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
 
     @property
     def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
-        """The calibrated Gaussian family of the evidence."""
+        """The calibrated Gaussian family for the evidence."""
         return CalibratedGaussian(self._start().covariance, self.basis_)
 
     def _start(self) -> Start:
@@ -181,8 +179,8 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         D, d = self._means.shape
         if d < D - 1:
             raise InputError(
-                f"X must have at least {D - 1} features for a base space of {D} classes; got {d}. "
-                f"Use evidence alone, or drop classes."
+                f"A base space for {D} classes needs at least {D - 1} features; got {d}. Use "
+                f"evidence alone, or drop classes."
             )
         return linear_start(self._means, self.basis_.contrast)
 
@@ -194,20 +192,19 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         start = self._start()
         if np.linalg.matrix_rank(start.matrix) < len(start.matrix):
             raise InputError(
-                f"X must tell the classes apart for their evidence to be changed; their means "
-                f"differ in fewer than {len(self.classes_) - 1} directions. Drop classes with the "
-                f"same mean."
+                f"Cannot change the evidence: the class means differ in fewer than "
+                f"{len(self.classes_) - 1} directions. Drop classes with the same mean."
             )
         W = np.linalg.solve(start.matrix, (Z - start.offset).T).T
-        return self._whitening.undo(np.asarray(W, dtype=np.float64))
+        return self._whitening.invert(np.asarray(W, dtype=np.float64))
 
     def _finish_loading(self) -> None:
         whitening = self._whitening
-        require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
+        check_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
         codes = self._past.codes  # fewer classes than there are, and others, would be forgotten
         if codes.dtype.kind != "i" or set(codes.tolist()) != set(range(len(self.classes_))):
             raise ValueError("samples of other classes")
-        require_sound(self._past.weight, self._density_quantiles, self._past.X)
+        check_sound(self._past.weight, self._density_quantiles, self._past.X)
 
 
 @register(
@@ -215,28 +212,21 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     _density_quantiles="n",
 )  # fmt: skip
 class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Gaussian classes, each with a covariance of its own. It has no base space.
+    r"""Gaussian classes, each with its own covariance. It has no base space.
 
-    The log-likelihood of class k is :math:`\log N(x; m_k, W_k)`.
+    The log-likelihood for class k is :math:`\log N(x; m_k, W_k)`.
 
     Parameters
     ----------
-    shrinkage : float, default 0
-        Shrinkage of the covariance of each class, as for :class:`LinearDiscriminant`.
-    prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
-        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
-        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
+    shrinkage, prior
+        As for :class:`LinearDiscriminant`; shrinkage applies to each class.
 
     Attributes
     ----------
     means_ : array of shape (n_classes, n_features)
     covariances_ : array of shape (n_classes, n_features, n_features)
-    classes_ : array of shape (n_classes,)
-    class_counts_, prior_ : arrays of shape (n_classes,)
-        Number of samples in ``fit`` (sum of their weights), and the prior in use.
-    n_features_in_ : int
-    columns_ : Columns
-        How the columns of X become features; ``columns_.features`` names these.
+    classes_, class_counts_, prior_, n_features_in_, columns_
+        As for :class:`LinearDiscriminant`.
 
     See Also
     --------
@@ -287,20 +277,20 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
 
     @property
     def means_(self) -> Floats:
-        """Means of the classes, of shape (n_classes, n_features)."""
+        """Class means, of shape (n_classes, n_features)."""
         return self._means * self._scale + self._center
 
     @property
     def covariances_(self) -> Floats:
-        """Covariances of the classes, of shape (n_classes, n_features, n_features)."""
+        """Class covariances, of shape (n_classes, n_features, n_features)."""
         return np.stack([self._scale[:, None] * (L @ L.T) * self._scale for L in self._factors])
 
     def _warn_of_rank(self, k: int, S: Floats, largest: float) -> None:
         if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < FLOOR * largest:
             warnings.warn(
-                f"the covariance of class {self.classes_[k]} does not have full rank: its "
-                f"evidence will be far too strong. Pass shrinkage=0.1, drop features that follow "
-                f"from others, or give more samples.",
+                f"The covariance of class {self.classes_[k]} is singular: its evidence will be far "
+                f"too strong. Pass shrinkage=0.1, drop features that follow from others, or give "
+                f"more samples.",
                 stacklevel=3,
             )
 
@@ -315,6 +305,6 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
 
     def _finish_loading(self) -> None:
         others = self._means, self._factors, self._center
-        require_sound(self._scale, self._density_quantiles, *others)
+        check_sound(self._scale, self._density_quantiles, *others)
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
             raise ValueError("factors that are singular")

@@ -1,10 +1,14 @@
-"""The base density of a discriminant flow, and the loss that its training minimizes."""
+"""A discriminant flow: its base density, the loss of its training, and a map of its residual.
+
+A flow sends features to (l, r), and its evidence depends on l alone. An invertible map g(r; l)
+gives another base space, (l, g(r; l)), with the same evidence, and can free the residual of what
+it tells about the class. It consists of couplings that read l beside one half of r, and is trained
+last, by likelihood alone, without the noise and the cross-entropy that the evidence needs.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +21,10 @@ from numpy.typing import NDArray
 from deciban._validation.arrays import Floats
 from deciban.discriminant.finish import Finish
 from deciban.discriminant.initialization import Start
-from deciban.exceptions import InterruptedFitWarning
+from deciban.discriminant.runs import Progress, interruptible
 from deciban.flows import Flow, Params
 from deciban.flows.couplings import Elementwise, Scaling, couple, init_layers
-from deciban.flows.processes import decide, is_first
+from deciban.flows.processes import decide
 from deciban.flows.training import Layout, Trainer
 from deciban.reference import CalibratedMixture
 
@@ -32,9 +36,9 @@ Batch = tuple[jax.Array, jax.Array, jax.Array]  # whitened features, codes of th
 _WIDTH, _DEPTH = 128, 2
 _SCALING = Scaling(log_scale_bound=1.0)  # more would send outliers far away
 _LEARNING_RATE, _BATCH = 2e-3, 256
-_STEPS, _MOST_EPOCHS = 2_000, 40  # more steps or wider networks learn the training samples instead
+_STEPS, _MAX_EPOCHS = 2_000, 40  # more steps or wider networks learn the training samples instead
 _PATIENCE = 5  # epochs without a better one
-_HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000  # share and number of samples to tell the best epoch by
+_HELD_OUT, _MAX_HELD_OUT = 0.1, 2_000  # share and number of samples to tell the best epoch by
 
 
 def init_residual(
@@ -61,39 +65,26 @@ def restore_residual(params: Params, z: jax.Array) -> jax.Array:
 
 
 def train_residual(
-    Z: Floats,
-    weight: Floats,
-    n_given: int,
-    n_couplings: int,
-    dtype: str,
-    seed: int,
-    verbose: bool = False,
+    Z: Floats, weight: Floats, n_given: int, n_couplings: int, dtype: str, seed: int, verbose: bool
 ) -> Params:
     """Parameters that make the residuals of points in base space most likely.
 
-    Those of the best epoch on a tenth of the samples, or of none: then the map is the identity.
+    They are those of the best epoch on a tenth of the samples, at worst the identity.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(Z))
-    aside, rows = np.split(order, [min(_MOST_HELD_OUT, round(_HELD_OUT * len(Z)))])
+    aside, rows = np.split(order, [min(_MAX_HELD_OUT, round(_HELD_OUT * len(Z)))])
     aside = aside if len(aside) else rows
     data = Z.astype(dtype), (weight / weight.mean()).astype(dtype)
     batch = min(_BATCH, len(rows))
     n_batches = len(rows) // batch
-    epochs = min(_MOST_EPOCHS, -(-_STEPS // n_batches))
+    epochs = min(_MAX_EPOCHS, -(-_STEPS // n_batches))
     params = init_residual(rng, n_given, Z.shape[1] - n_given, n_couplings, dtype)
     spread = data[0][:, :n_given].std(axis=0)
     params["scale"] = np.where(spread > 0, spread, 1).astype(dtype)
     layout = Layout.of(params, jax.tree.map(lambda _: False, params))
-    trainer = Trainer(
-        _loss,
-        layout,
-        n_batches=n_batches,
-        batch_size=batch,
-        learning_rate=_LEARNING_RATE,
-        epochs=epochs,
-        divide=False,
-    )
+    steps: Any = {"n_batches": n_batches, "batch_size": batch, "epochs": epochs}
+    trainer = Trainer(_loss, layout, learning_rate=_LEARNING_RATE, divide=False, **steps)
     score = jax.jit(
         jax.vmap(lambda vectors, batch: _loss(layout.restore(vectors), {}, batch), (0, None))
     )
@@ -101,36 +92,16 @@ def train_residual(
     state = trainer.start(jax.tree.map(lambda a: a[None], params))
     best, least, best_epoch = state.params, float(score(state.params, unseen)[0]), 0
     options, data = {"weight_decay": np.zeros(1, dtype)}, trainer.spread.replicate(data)
-    with _progress(epochs, verbose) as advance:
-        while state.epoch < epochs:
-            state = trainer.step(state, data, [rows], options, seed)
+    with (
+        Progress("mapping the residual", epochs, 0, verbose) as progress,
+        interruptible(lambda: "while mapping the residual"),
+    ):
+        while state.epoch < epochs and state.epoch - best_epoch < _PATIENCE:
+            state = trainer.step(state, data, [rows], options, seed, progress.advance)
             now = float(decide(np.asarray(score(state.average, unseen)))[0])
             if now < least:
                 best, least, best_epoch = state.average, now, state.epoch
-            elif state.epoch - best_epoch >= _PATIENCE:
-                break
-            advance()
     return layout.restore(tuple(np.asarray(vector)[0] for vector in best))
-
-
-@contextmanager
-def _progress(epochs: int, verbose: bool) -> Iterator[Callable[[], Any]]:
-    from tqdm.auto import tqdm
-
-    try:
-        with tqdm(
-            total=epochs, desc="residual", unit="epoch", disable=not (verbose and is_first())
-        ) as bar:
-            yield bar.update
-    except KeyboardInterrupt:
-        if jax.process_count() > 1:
-            raise
-        warnings.warn(
-            "fit was interrupted when only the residual was left to map; the best map so far is "
-            "kept.",
-            InterruptedFitWarning,
-            stacklevel=5,
-        )
 
 
 def _loss(params: Params, options: Any, batch: Any) -> jax.Array:
@@ -170,7 +141,7 @@ def _halves(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 class Model:
     """A flow and the base density of its values: a calibrated ILRL and a standard normal residual.
 
-    The settings alone, immutable and hashable. ``contrast`` is the basis, as nested tuples.
+    It holds settings only and is hashable. ``contrast`` is the basis, as nested tuples.
     """
 
     flow: Flow
@@ -200,13 +171,9 @@ class Model:
     def finish(self, params: Params, finish: Finish) -> Params:
         """Parameters of a trained flow with an affine map of the base space at its end."""
         dtype = params["covariance"].dtype
-        return params | {
-            "covariance": log_cholesky(finish.covariance).astype(dtype),
-            "finish": {
-                "matrix": finish.matrix.astype(dtype),
-                "offset": finish.offset.astype(dtype),
-            },
-        }
+        F, offset = finish.matrix.astype(dtype), finish.offset.astype(dtype)
+        covariance = log_cholesky(finish.covariance).astype(dtype)
+        return params | {"covariance": covariance, "finish": {"matrix": F, "offset": offset}}
 
     def mix(self, params: Params, mixture: CalibratedMixture) -> Params:
         """Parameters with a mixture of families in the place of the one that was trained."""
@@ -248,17 +215,15 @@ class Model:
         return scores + common[..., None]
 
     def parts(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Log-densities in two parts: the evidence, (n, D), and what all classes share, (n,).
-
-        Far from the data the second is so large that their sum would have no digits left for the
-        first.
-        """
         return self.parts_at(params, *self.forward(params, x))
 
     def parts_at(
         self, params: Params, z: jax.Array, log_det: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """The same from points in base space."""
+        """Log-densities in two parts: the evidence, (n, D), and the part all classes share, (n,).
+
+        Far from the data the second is so large that their sum would have no digits for the first.
+        """
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)
@@ -276,8 +241,7 @@ class Model:
     def loss(self, params: Params, options: Params, batch: Batch) -> jax.Array:
         """Cross-entropy of the posteriors at the samples' own mix, and negative log-likelihood.
 
-        At any other prior the mix of the classes would find its way into the evidence. ``options``
-        have the share of the cross-entropy.
+        With any other prior the class mix would find its way into the evidence.
         """
         x, truth, weight = batch
         log_f = self.log_densities(params, x)
@@ -288,10 +252,7 @@ class Model:
         return jnp.sum(weight * (share * entropy - (1 - share) * at))
 
     def perturb(self, batch: Batch, key: jax.Array, options: Params) -> Batch:
-        """The batch with added dimensions, and noise on its prepared features.
-
-        ``options`` have the standard deviation of the noise.
-        """
+        """The batch with added dimensions, and noise on its prepared features."""
         x, truth, weight = batch
         d = x.shape[1]
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))

@@ -21,6 +21,14 @@ from deciban.flows import Params
 from deciban.flows.runtime import check_unforked, double_precision, jit, map_members
 from deciban.flows.training import Layout, Trainer, Vectors
 
+_DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
+_ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
+_REFINEMENTS = 25
+_RESIDUAL_SHARES = (0.5, 0.0)  # of the residual, where features do not reach an ILRL with all of it
+_REACHED = 1e-3  # distance of an ILRL, in nats
+
+Program = Callable[[Model, Params, Any], jax.Array]
+
 
 @lru_cache(maxsize=32)
 def make_trainer(model: Model, dtype: str, **options: Any) -> Trainer:
@@ -30,10 +38,7 @@ def make_trainer(model: Model, dtype: str, **options: Any) -> Trainer:
 
 @lru_cache(maxsize=32)
 def ilr_program(model: Model, dtype: str, own_data: bool = False) -> Any:
-    """A function of vectors of parameters and of prepared features that gives ILRLs.
-
-    With ``own_data``, each member has features of its own.
-    """
+    """ILRLs from vectors of parameters and prepared features (own ones of each member)."""
     layout = _layout(model, dtype)
 
     def ilr(vectors: Vectors, x: jax.Array) -> jax.Array:
@@ -53,15 +58,6 @@ def select(flags: NDArray[np.bool_], new: Vectors, old: Vectors) -> Vectors:
 def _layout(model: Model, dtype: str) -> Layout:
     params = model.init(0, dtype=dtype)
     return Layout.of(params, model.decays(params))
-
-
-DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
-_ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
-_REFINEMENTS = 25
-_RESIDUAL_SHARES = (0.5, 0.0)  # of the residual, where features do not reach an ILRL with all of it
-_REACHED = 1e-3  # distance of an ILRL, in nats
-
-Program = Callable[[Model, Params, Any], jax.Array]
 
 
 @contextmanager
@@ -116,7 +112,7 @@ class FittedFlows:
     def features_at(self, Z: Floats) -> Floats:
         """Whitened features whose evidence is the ILRL of points in base space.
 
-        Rows that miss it are tried again with less of their residual; the nearest to it is kept.
+        Rows that miss it are tried again with less of their residual; the nearest attempt is kept.
         """
         best = self._compute(_at_ilr, self.only_member(), Z)
         Z = Z.copy()
@@ -139,7 +135,7 @@ class FittedFlows:
     def log_densities(self, W: Floats) -> Floats:
         """Log-densities, averaged over draws of added dimensions and over members."""
         k = self.settings.augment
-        draws = np.random.default_rng(0).standard_normal((DENSITY_DRAWS if k else 1, k))
+        draws = np.random.default_rng(0).standard_normal((_DENSITY_DRAWS if k else 1, k))
         pooled = np.full((len(W), self.model.n_classes), -np.inf)
         for params in self.members():
             pooled = np.logaddexp(pooled, self._average(params, W, draws))
@@ -193,11 +189,11 @@ class FittedFlows:
                 results.append(out[: len(part), columns].astype(np.float64))
         return np.concatenate(results)
 
-    def require_consistent(self) -> None:
+    def check_consistent(self) -> None:
         """Raise ValueError unless the parameters have the shapes that the settings ask for.
 
-        Sizes are compared with the arrays that are there before anything is built from them: what a
-        file claims may be beyond any machine.
+        Sizes are compared with the arrays before anything is built: a file may claim sizes beyond
+        any machine.
         """
         n, flow = self.model.flow.n_features, self.params["flow"]
         if flow["affine"]["factors"].shape[-2:] != (n, n):
@@ -210,31 +206,30 @@ class FittedFlows:
             if hidden != [(*count, width) for width in widths] or last[:-1] != count:
                 raise ValueError(f"{K} couplings with layers of shapes {hidden[:5]}, {last}")
         with use_precision(self.settings.dtype):
-            one = self.model.init(0, dtype=self.settings.dtype)
-        if "finish" in self.params:
-            like = one["flow"]["affine"]
-            one["finish"] = {"matrix": like["factors"], "offset": like["offset"]}
-        if "mixture" in self.params:
-            K = len(self.params["mixture"]["log_weights"])
-            one["mixture"] = {
-                "covariances": np.repeat(one["covariance"][None], K, axis=0),
-                "log_weights": np.zeros(K, one["covariance"].dtype),
-            }
-        if "residual" in self.params:
-            one["residual"] = self._like_residual(n)
+            expected = self.model.init(0, dtype=self.settings.dtype) | self._expected_parts(n)
 
-        def require_like(leaf: Any, array: np.ndarray) -> None:
+        def check_like(leaf: Any, array: np.ndarray) -> None:
             shape = leaf.shape if E == 1 else (E, *leaf.shape)
             if array.shape != shape or array.dtype != leaf.dtype or not np.isfinite(array).all():
                 raise ValueError(f"an array of shape {array.shape}, not of {shape}, or not finite")
 
-        jax.tree.map(require_like, one, self.params)  # raises where the trees differ
+        jax.tree.map(check_like, expected, self.params)  # raises if the trees differ
 
-    def _like_residual(self, n: int) -> Params:
-        found, k = len(self.params["residual"]["couplings"]), self.model.n_classes - 1
-        if found != self.settings.residual_couplings:
-            raise ValueError(f"{found} couplings of the residual")
-        return init_residual(np.random.default_rng(0), k, n - k, found, self.settings.dtype)
+    def _expected_parts(self, n: int) -> Params:
+        """Parameters of the parts that the flow has besides the first ones."""
+        k, dtype, parts = self.model.n_classes - 1, self.settings.dtype, {}
+        if "finish" in self.params:
+            parts["finish"] = {"matrix": np.eye(n, dtype=dtype), "offset": np.zeros(n, dtype)}
+        if "mixture" in self.params:
+            K = len(self.params["mixture"]["log_weights"])
+            covariances, log_weights = np.zeros((K, k, k), dtype), np.zeros(K, dtype)
+            parts["mixture"] = {"covariances": covariances, "log_weights": log_weights}
+        if "residual" in self.params:
+            count = len(self.params["residual"]["couplings"])
+            if count != self.settings.residual_couplings:
+                raise ValueError(f"{count} couplings of the residual")
+            parts["residual"] = init_residual(np.random.default_rng(0), k, n - k, count, dtype)
+        return parts
 
 
 @cache
@@ -257,11 +252,9 @@ def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
 def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
     """Whitened features whose evidence, with added dimensions at their center, is the ILRL of z.
 
-    The last column is the distance of their ILRL from it.
-
-    The inverse map puts something into the added dimensions, which features cannot hold. From what
-    it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
-    features with the ILRL that is asked for.
+    The last column is the distance between the ILRLs. The inverse map also fills the added
+    dimensions, which features cannot hold. Damped least squares (Levenberg, Marquardt) moves from
+    the others to the nearest features with the ILRL of z.
     """
     k, d = model.n_classes - 1, z.shape[1] - model.n_added
 

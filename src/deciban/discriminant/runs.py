@@ -1,4 +1,4 @@
-"""The run of a training: its progress bar, and its state on disk."""
+"""The run of a training: its progress bar, interruptions by the user, and its state on disk."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import jax
@@ -19,33 +20,24 @@ import numpy as np
 from safetensors.numpy import load, save
 
 from deciban._persistence import files
-from deciban._persistence.files import require_writable
-from deciban.exceptions import CheckpointError, InputError
+from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
 from deciban.flows.processes import check_same, from_first, is_first, together
 from deciban.flows.training import State
 
+_Stored = tuple[files.Arrays, files.Plain]
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-_SECONDS_IN_A_LOG = 5.0  # between two states of the bar, where each is one more line to read
+_SECONDS_IN_A_LOG = 5.0  # between two states of the bar, each of which is a line there
 _SHOWN = {"loss": "loss", "score": "C_mc", "best_score": "best"}
+_SECONDS = 2.0  # between two checkpoints: an epoch may take less than a write
 
 
 class Progress:
-    """Epochs of a task, which begins with a compilation.
-
-    Parameters
-    ----------
-    task : str
-        What is being done.
-    epochs, done : int
-        Largest number of epochs, and number of those done before.
-    verbose : bool
-        Whether there is a bar.
-    """
+    """A progress bar over the epochs of a task, which begins with a compilation."""
 
     def __init__(self, task: str, epochs: int, done: int, verbose: bool) -> None:
         self._bar: Any = None
         self._task, self._is_compiled = task, False
-        if verbose:
+        if verbose and is_first():
             from tqdm.auto import tqdm
 
             self._bar = tqdm(
@@ -57,6 +49,7 @@ class Progress:
             )
 
     def advance(self, share: float) -> None:
+        """Add a share of an epoch; the rate does not count the compilation."""
         if self._bar is None:
             return
         if not self._is_compiled:
@@ -73,36 +66,34 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         if self._bar is not None:
             if kind is None:
                 self._bar.total = self._bar.n  # fewer epochs were enough
             self._bar.close()
 
 
-_SECONDS = 2.0  # between two writes: an epoch may take less than a write
+@contextmanager
+def interruptible(describe: Callable[[], str]) -> Iterator[None]:
+    """Turn an interruption by the user into a warning, unless other processes wait for this one."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if jax.process_count() > 1:
+            raise
+        warnings.warn(
+            f"fit was interrupted {describe()}; the best model so far is kept.",
+            InterruptedFitWarning,
+            stacklevel=6,
+        )
 
 
 class Checkpoint:
     """A file that holds the state of a training run, for another run to continue from.
 
-    Where several processes train together, the first one reads and writes it for all.
-
-    Parameters
-    ----------
-    path : path or None
-        None stores nothing.
-    data : iterable of arrays
-    settings : plain data
-        Both must be those that the file was written for, by their digests.
-    seed : int
-    any_seed : bool, default False
-        Whether the seed of the file takes the place of ``seed``.
+    If several processes train together, the first one reads and writes it for all. The file must
+    have been written for the same data and settings. With ``any_seed``, the seed in the file
+    replaces ``seed``. A path of None stores nothing.
     """
 
     def __init__(
@@ -115,78 +106,71 @@ class Checkpoint:
     ) -> None:
         self.path, self.seed = None, seed
         self._written = 0.0
-        self._stored: tuple[files.Arrays, files.Plain] | None = None
+        self._stored: _Stored | None = None
         if path is None and jax.process_count() == 1:
             return
         self.digests = {
             "data": _digest(*(np.ascontiguousarray(values).tobytes() for values in data)),
             "settings": _digest(json.dumps(settings).encode()),
         }
-        for what, digest in self.digests.items():
-            check_same(f"the {what} of fit", digest)
+        for name, digest in self.digests.items():
+            check_same(f"the {name} of fit", digest)
         with together():
             if path is not None and is_first():
-                self._open(require_writable(path), any_seed)
+                self._open(files.require_writable(path), any_seed)
         self.path = None if path is None else Path(path)
         self.seed = int(from_first(str(self.seed).encode()))
         self._stored = _share(self._stored)
 
     def _open(self, path: Path, any_seed: bool) -> None:
-        self.path = path
         if not path.exists():
             return
         arrays, plain = files.read_arrays(path, ["checkpoint"])
         if any_seed and isinstance(plain.get("seed"), int):
             self.seed = plain["seed"]
-        self._require_same(plain)
-        self._stored = arrays, plain
-
-    def _require_same(self, plain: dict[str, Any]) -> None:
         stored = plain.get("digests") or {}
         differ = [name for name, digest in self.digests.items() if stored.get(name) != digest]
         if plain.get("seed") != self.seed:
             differ.append("random_state")
         if differ:
             raise CheckpointError(
-                f"checkpoint must be that of the same data and settings; {self.path} is of another "
-                f"fit (with different {' and '.join(differ)}). Choose another path, or move "
-                "the file away."
+                f"checkpoint must be that of the same data and settings; {path} is of another fit "
+                f"(with different {' and '.join(differ)}). Choose another path, or move the file "
+                "away."
             )
+        self._stored = arrays, plain
 
     def save(self, state: State, force: bool = False) -> None:
         if self.path is None:
             return
         with together():
             if is_first() and (force or time.monotonic() - self._written >= _SECONDS):
-                self._write(self.path, state)
-
-    def _write(self, path: Path, state: State) -> None:
-        arrays = {str(k): np.asarray(a) for k, a in enumerate(jax.tree.leaves(_arrays(state)))}
-        plain = {
-            "digests": self.digests,
-            "seed": self.seed,
-            "factor": state.factor,
-            "epoch": state.epoch,
-            "history": list(state.history),
-        }
-        files.write_arrays(path, "checkpoint", arrays, plain)
-        self._written = time.monotonic()
+                leaves = enumerate(jax.tree.leaves(_arrays(state)))
+                plain = {
+                    "digests": self.digests,
+                    "seed": self.seed,
+                    "factor": state.factor,
+                    "epoch": state.epoch,
+                    "history": list(state.history),
+                }
+                arrays = {str(k): np.asarray(a) for k, a in leaves}
+                files.write_arrays(self.path, "checkpoint", arrays, plain)
+                self._written = time.monotonic()
 
     def restore(self, fresh: State) -> State:
+        """The state in the file; without a file, the fresh one."""
         if self._stored is None:
             return fresh
         try:
             return _restore(fresh, *self._stored)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"checkpoint must be whole; a part of {self.path} is missing or does not fit "
+                f"Cannot read {self.path}: a part of the checkpoint is missing or does not fit "
                 f"({error}). Choose another path, or move the file away."
             ) from None
 
 
-def _share(
-    stored: tuple[files.Arrays, files.Plain] | None,
-) -> tuple[files.Arrays, files.Plain] | None:
+def _share(stored: _Stored | None) -> _Stored | None:
     if jax.process_count() == 1:
         return stored
     arrays, plain = stored or ({}, None)

@@ -1,10 +1,10 @@
 """Settings, and the number of epochs, chosen on folds of the samples.
 
-Flows with several settings are trained at once, under one compilation: on all samples but a fold,
-for every fold, and on all samples. The samples of each fold are judged by the flows that have not
-seen them. Whenever a setting does better than before, its flow of all samples is kept; one that has
-not for long, or is far behind the best, rests. Linear discriminant analysis takes part in its
-closed form, and is kept where the flows are no better.
+Flows with several settings are trained at once, under one compilation: for each fold on the
+samples outside it, and on all samples. The flows that have not seen a fold judge its samples. When
+a setting improves, its flow trained on all samples is kept; a setting that has not improved for
+long, or is far behind the best, rests. Linear discriminant analysis competes in closed form, and
+wins unless flows are better.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.discriminant.finish import Calibration, calibrate, losses_at, losses_at_best_scale
-from deciban.discriminant.initialization import Preparation, initialize
+from deciban.discriminant.initialization import initialize
 from deciban.discriminant.model import Model
 from deciban.discriminant.programs import make_trainer, select
 from deciban.discriminant.settings import LEDOIT_WOLF, Settings
@@ -29,22 +29,22 @@ from deciban.flows.training import State, Trainer, Vectors
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
-_LEAST_GAIN = 0.5  # nats of all samples together; less may be due to one of them
+_MIN_GAIN = 0.5  # nats of all samples together; less may be due to one of them
 _AS_GOOD = 0.5  # standard errors that a later epoch of many samples may be worse by
 _MANY = 2_000  # samples that are not learned by heart in a few epochs
-_LEAST_LEAD = 2.0  # the same for flows before the closed form, as they are the best of many
+_MIN_LEAD = 2.0  # the same for flows before the closed form, as they are the best of many
 _PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
 _FAIR_STEPS = 400  # after which settings are given up that are behind the best one
 _MANY_STEPS = 800  # before which flows of many samples gain more than the judged samples can show
 _BEHIND = 3.0  # standard errors of the difference
 _IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
-_LEAST_FREEDOM = 3  # samples beyond one of each class, outside of every fold
+_MIN_FREEDOM = 3  # samples beyond one of each class, outside of every fold
 _PARTS = 4  # of which one is held out where one is enough
 
 
 class Choice(NamedTuple):
-    """What was chosen: a flow of all samples, or nothing but its settings for LDA itself."""
+    """The chosen settings, with the flow of all samples unless LDA itself is chosen."""
 
     settings: Settings
     params: Vectors | None  # with the members of an ensemble on the first axis
@@ -81,7 +81,7 @@ class Selection:
         fold = assign_folds(samples.codes, n_folds if n_folds > 1 else _PARTS, seed)
         fold = np.where(fold < n_folds, fold, -1)
         least = min(int(np.sum(fold != f)) for f in range(n_folds))
-        if least < len(V) + _LEAST_FREEDOM:
+        if least < len(V) + _MIN_FREEDOM:
             fold[:] = -1  # nothing is judged
         return cls(samples, V, options, fold)
 
@@ -104,9 +104,6 @@ class Selection:
     def judged(self) -> Samples:
         return self.samples.at(self.rows)
 
-    def prepare(self, settings: Settings, part: NDArray[np.bool_]) -> tuple[Preparation, Any]:
-        return initialize(self.samples.at(part), self.V, settings)
-
     # --- flows -----------------------------------------------------------------------------------
 
     def trainer(self, model: Model) -> Trainer:
@@ -128,7 +125,7 @@ class Selection:
                 yield from [(settings, p)] * settings.n_estimators
 
     def keep(self, state: State, ilrs: Floats, n_batches: int) -> State:
-        """The state with what is worth keeping of this epoch, and with the settings that go on.
+        """The state with the best flows so far, and with the settings that go on.
 
         ``ilrs`` are those of all samples from all members, of shape (n_members, n, D - 1).
         """
@@ -144,7 +141,7 @@ class Selection:
             if not np.isfinite(l).all():  # the flow has diverged
                 continue
             losses = judge(l, judged, self.log_mix, self.V) * weight
-            is_lower = (kept["loss"][c] - losses.mean()) * len(losses) > _LEAST_GAIN
+            is_lower = (kept["loss"][c] - losses.mean()) * len(losses) > _MIN_GAIN
             better[c] = is_lower or (many and not _is_worse(losses, kept["losses"][c], _AS_GOOD))
             if is_lower:
                 kept["loss"][c], kept["losses"][c] = losses.mean(), losses
@@ -202,12 +199,12 @@ class Selection:
         criteria[:n_flows][kept["epoch"] == 0] = np.inf  # interrupted before it was judged
         # Plain LDA of few samples is the more confident, and must be the better by as much.
         n, plain = max(1, len(judged.codes)), [one.shrinkage == 0.0 for one in tried[n_flows:]]
-        criteria[n_flows:] += np.where(plain, _LEAST_GAIN / n, 0.0)
+        criteria[n_flows:] += np.where(plain, _MIN_GAIN / n, 0.0)
         flow, lda = int(np.argmin(criteria[:n_flows])), n_flows + int(np.argmin(criteria[n_flows:]))
         best = lda
         if criteria[flow] < criteria[lda]:
             gain = found[lda].losses - found[flow].losses
-            doubt = max(_IN_DOUBT * gain.std() / len(gain) ** 0.5, _LEAST_LEAD / len(gain))
+            doubt = max(_IN_DOUBT * gain.std() / len(gain) ** 0.5, _MIN_LEAD / len(gain))
             best = flow if criteria[lda] - criteria[flow] > doubt else lda
         best = int(decide(np.array(best)))
         report = [_describe(s, one) for s, one in zip(tried, found, strict=True)]
@@ -222,7 +219,7 @@ class Selection:
         """ILRLs of the judged samples from LDA of the samples outside of their folds."""
         ilr = np.zeros((len(self.fold), self.V.shape[1]))
         for f, part in enumerate(self.parts[:-1]):
-            prepare, start = self.prepare(settings, part)
+            prepare, start = initialize(self.samples.at(part), self.V, settings)
             held = self.fold == f
             ilr[held] = start.evidence(prepare(self.samples.X[held]), self.V) @ self.V
         return ilr[self.rows]

@@ -1,4 +1,4 @@
-"""Settings of a CDA: what "auto" means for a table of a given size, and the paper's own."""
+"""A CDA's settings: the automatic ones for tables of any size, and the paper's."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
-"""What is learned of samples beyond memory before training: columns, classes, a sample, moments.
+"""Samples beyond memory: a survey before training, and their random order in training.
 
-The first pass finds the columns, their categories and the classes, the second one takes a sample
-and looks for gaps, and the third one adds up the moments. The sample, which fits into memory, is
-what samples are held out of and what the finish is learned from; rare classes have a place in it,
-and weights that give each class the share that it has of all samples.
+The first pass finds the columns, their categories and the classes, the second draws a sample and
+looks for gaps, the third adds up the moments. The sample fits into memory: the finish is learned
+from it, and held-out samples come from it. It includes rare classes, with weights that restore each
+class's share of all samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,8 @@ from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 
 _BUFFER_SHARE = 2  # the buffer has this part of the memory
-_LEAST_CHUNKS = 2  # that a buffer must hold, or little would be shuffled
-_MOST_SAMPLED = 100_000
+_MIN_CHUNKS = 2  # that a buffer must hold, or little would be shuffled
+_MAX_SAMPLED = 100_000
 _SHARE = 8  # the sample has this part of the memory
 _OF_EACH_CLASS = 20  # samples, where there are as many
 _OF_EACH_GAP = 10  # samples that miss a value of a column
@@ -52,23 +51,13 @@ Arrays = tuple[np.ndarray, ...]
 
 
 class Shuffle:
-    """A buffer that is filled from one side, and from which samples are taken at random.
-
-    Parameters
-    ----------
-    size : int
-        Number of samples in each chunk that is taken.
-    row_bytes : int
-        Bytes of a sample.
-    memory : int
-        Bytes of all samples that may be in memory.
-    """
+    """A buffer for samples of ``row_bytes`` each, emptied at random in chunks of ``size``."""
 
     def __init__(self, size: int, row_bytes: int, memory: int) -> None:
         self._size = size
-        self._most = memory // _BUFFER_SHARE // row_bytes
-        if self._most < _LEAST_CHUNKS * size:
-            least = _LEAST_CHUNKS * size * row_bytes * _BUFFER_SHARE
+        self._capacity = memory // _BUFFER_SHARE // row_bytes
+        if self._capacity < _MIN_CHUNKS * size:
+            least = _MIN_CHUNKS * size * row_bytes * _BUFFER_SHARE
             raise InputError(
                 f"memory must be at least {least:,} bytes for steps of this many samples; got "
                 f"{memory:,}. Give more, or a smaller batch_size."
@@ -76,29 +65,26 @@ class Shuffle:
 
     def __call__(self, samples: Iterator[Arrays], rng: np.random.Generator) -> Iterator[Arrays]:
         """Chunks of samples; the last ones, too few for a chunk, are left out."""
-        buffer: Arrays | None = None
+        buffer: Arrays = ()
         n = 0
         for some in samples:
-            if buffer is None:
-                shapes = [(self._most, *array.shape[1:]) for array in some]
-                buffer = tuple(
-                    np.empty(shape, array.dtype) for shape, array in zip(shapes, some, strict=True)
-                )
+            if not buffer:
+                buffer = tuple(np.empty((self._capacity, *a.shape[1:]), a.dtype) for a in some)
             start = 0
             while start < len(some[0]):
-                stop = min(len(some[0]), start + self._most - n)
+                stop = min(len(some[0]), start + self._capacity - n)
                 for kept, array in zip(buffer, some, strict=True):
                     kept[n : n + stop - start] = array[start:stop]
                 n, start = n + stop - start, stop
-                if n == self._most:
+                if n == self._capacity:
                     yield self._take(buffer, n, rng)
                     n -= self._size
-        while buffer is not None and n >= self._size:
+        while n >= self._size:
             yield self._take(buffer, n, rng)
             n -= self._size
 
     def _take(self, buffer: Arrays, n: int, rng: np.random.Generator) -> Arrays:
-        """A chunk of the first n samples; later ones move to where it was."""
+        """A chunk of the first n samples; later ones move into its place."""
         rows = rng.choice(n, self._size, replace=False)
         chunk = tuple(array[rows] for array in buffer)
         end = n - self._size
@@ -110,18 +96,14 @@ class Shuffle:
 
 
 class Survey:
-    """Samples beyond memory, read for an estimator, of which it sets what ``fit`` sets.
+    """Samples beyond memory, read for an estimator, on which it sets what ``fit`` sets.
 
-    Attributes
-    ----------
-    n, n_features : int
-        Number of samples that count, and of features.
-    mass : array of shape (n_classes,)
-        Sum of the weights of each class.
+    There are ``n`` samples of positive weight; ``mass`` is the sum of the weights of each class.
     """
 
     def __init__(self, estimator: Any, batches: Batches, seed: int) -> None:
         self._estimator, self._batches = estimator, batches
+        self.memory, self.n_parts = batches.memory, batches.n_parts
         self._describe()
         self._take_sample(np.random.default_rng(seed))
 
@@ -146,25 +128,25 @@ class Survey:
         estimator.classes_ = encode_classes(np.concatenate(labels))[0]
 
     def _take_sample(self, rng: np.random.Generator) -> None:
-        """Count samples, and take some at random; those with gaps tell where values are missing."""
+        """Count samples, and draw some at random; those with gaps show where values are missing."""
         estimator, D = self._estimator, len(self._estimator.classes_)
-        self.n, self.mass, self._counts = 0, np.zeros(D), np.zeros(D)
+        self.n, self.mass, counts = 0, np.zeros(D), np.zeros(D)
         sample: _Sample | None = None
         low, high, gaps = np.zeros(0), np.zeros(0), []
         for rows, codes, classes, weight in self._read(self._batches.read()):
             if sample is None:
-                self._most = self._sample_size(codes.shape[1])
-                sample = _Sample(self._most)
-                found = np.zeros(codes.shape[1])
-                low, high = np.full((2, codes.shape[1]), [[np.inf], [-np.inf]])
+                d = codes.shape[1]
+                sample = _Sample(min(_MAX_SAMPLED, max(self.memory // _SHARE // (8 * d), 1)))
+                n_gaps = np.zeros(d)
+                low, high = np.full((2, d), [[np.inf], [-np.inf]])
             self.n += len(rows)
             self.mass += np.bincount(classes, weights=weight, minlength=D)
-            self._counts += np.bincount(classes, minlength=D)
+            counts += np.bincount(classes, minlength=D)
             holes = np.isnan(codes)
-            for k in np.flatnonzero(holes.any(axis=0) & (found < _OF_EACH_GAP)):
-                some = np.flatnonzero(holes[:, k])[: int(_OF_EACH_GAP - found[k])]
+            for k in np.flatnonzero(holes.any(axis=0) & (n_gaps < _OF_EACH_GAP)):
+                some = np.flatnonzero(holes[:, k])[: int(_OF_EACH_GAP - n_gaps[k])]
                 gaps.append(codes[some])
-                found[k] += len(some)
+                n_gaps[k] += len(some)
             low = np.fmin(low, np.where(holes, np.inf, codes).min(axis=0))
             high = np.fmax(high, np.where(holes, -np.inf, codes).max(axis=0))
             sample.add(rng.random(len(rows)), rows, codes, classes, weight)
@@ -179,7 +161,7 @@ class Survey:
         several = np.append(classes, np.zeros(len(apart) - len(codes), dtype=np.intp))
         estimator.columns_ = columns = estimator.columns_.learn_gaps(apart, several)
         self._ends = columns.encode(ends)
-        share = self._counts / np.maximum(np.bincount(classes, minlength=D), 1)
+        share = counts / np.maximum(np.bincount(classes, minlength=D), 1)
         weight = weight * (share * len(classes) / self.n)[classes]
         self.sample = Samples(columns.encode(codes), classes, weight)
 
@@ -188,8 +170,7 @@ class Survey:
     ) -> tuple[Preparation, Start]:
         """Preparation and start of a flow that learns from all but some samples of the sample."""
         sample = self.sample
-        d = sample.X.shape[1]
-        tails = Tails.none(d)
+        tails = Tails.none(sample.X.shape[1])
         if settings.draw_in_tails:
             tails = Tails.fit(np.concatenate([sample.X, self._ends]))
         drawn = sample._replace(X=tails(sample.X))
@@ -206,27 +187,27 @@ class Survey:
     # --- reading ---------------------------------------------------------------------------------
 
     @property
-    def n_features(self) -> int:
-        return int(self.sample.X.shape[1])
-
-    @property
-    def n_parts(self) -> int:
-        return self._batches.n_parts
-
-    @property
-    def memory(self) -> int:
-        return self._batches.memory
-
-    @cached_property
     def digests(self) -> list[np.ndarray]:
         """Arrays that differ between data sets."""
         return [*self.sample, self._rows, self._ends, self.mass, np.array(self.n)]
 
+    def row_bytes(self, dtype: str) -> int:
+        return np.dtype(dtype).itemsize * (self.sample.X.shape[1] + 1) + 4
+
     def read(self, left_out: NDArray[np.bool_], *order: Any) -> Iterator[Samples]:
-        """Samples as features, but those of the sample that are left out."""
+        """Samples as features, without those of the sample that are left out."""
         batches = self._batches.without(np.sort(self._rows[left_out]))
         for _, codes, classes, weight in self._read(batches.read(*order)):
             yield Samples(self._estimator.columns_.encode(codes), classes, weight)
+
+    def prepared(
+        self, samples: Iterator[Samples], prepare: Preparation, dtype: str
+    ) -> Iterator[Arrays]:
+        """Samples as a flow learns from them, with weights of mean one."""
+        mean_weight = self.mass.sum() / self.n
+        for some in samples:
+            weight = (some.weight / mean_weight).astype(dtype)
+            yield prepare(some.X).astype(dtype), some.codes.astype(np.int32), weight
 
     def _read(self, pieces: Iterator[Piece]) -> Iterator[tuple[Any, ...]]:
         """Numbers, codes, classes and weights of samples that count, some thousands at once."""
@@ -243,10 +224,6 @@ class Survey:
                 if counts.any():
                     parts = (piece.rows[some], codes, labels[some], weight[some])
                     yield parts if counts.all() else tuple(one[counts] for one in parts)
-
-    def _sample_size(self, n_columns: int) -> int:
-        most = self._batches.memory // _SHARE // (8 * n_columns)
-        return int(min(_MOST_SAMPLED, max(most, 1)))
 
 
 class _Sample:

@@ -1,6 +1,6 @@
-"""The density of what is none of the known classes: broad, and learned from few vectors.
+"""The density of unknown classes: broad, and learned from few vectors.
 
-All is in coordinates where the covariance within the known classes is the identity, W = I.
+Coordinates are those in which the covariance within the known classes is the identity, W = I.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SHELL = 2  # thickness of a shell of samples that share their nodes, in the sam
 class BroadDensity(NamedTuple):
     r"""Normal with covariance :math:`w I + B / \tau`, averaged over :math:`\tau`.
 
-    :math:`\tau \sim \mathrm{Gamma}(\nu / 2, \nu / 2)` is how much wider or narrower than its
-    estimate B may be: with w = 0 this is Student's t with :math:`\nu` degrees of freedom.
+    :math:`\tau \sim \mathrm{Gamma}(\nu / 2, \nu / 2)` is the uncertainty about B's width: with
+    w = 0 this is Student's t with :math:`\nu` degrees of freedom.
     """
 
     whitening: Whitening
@@ -38,9 +38,9 @@ class BroadDensity(NamedTuple):
 
     @classmethod
     def of_new_class(cls, samples: Samples, n_classes: int, shrinkage: float) -> Self:
-        """Density of a class never seen, whose mean is drawn as those of the known classes were.
+        """Density of a new class, with a mean drawn like those of the known classes.
 
-        Their means scatter by B + W / n; the latter part is taken out.
+        Their means scatter by B + W / n; the latter part is removed.
         """
         moments = class_moments(samples, n_classes)
         whitening = symmetric_whitening(moments, shrinkage)
@@ -51,7 +51,6 @@ class BroadDensity(NamedTuple):
 
     @classmethod
     def of_samples(cls, known: Samples, n_classes: int, others: Samples, shrinkage: float) -> Self:
-        """Density of samples that are of none of the known classes."""
         whitening = symmetric_whitening(class_moments(known, n_classes), shrinkage)
         return cls._estimate(whitening, whitening(others.X), others.weight, within=0.0, noise=0.0)
 
@@ -73,7 +72,6 @@ class BroadDensity(NamedTuple):
         return cls(whitening, center, axes, variance, within, free)
 
     def log_density(self, X: Floats) -> Floats:
-        """Log-density of features, one number for each sample."""
         if self.within == 0:
             return self._student(X) + self.whitening.log_det
         result = np.empty(len(X))
@@ -86,10 +84,10 @@ class BroadDensity(NamedTuple):
         return result + self.whitening.log_det
 
     def _average(self, squares: Floats) -> Floats:
-        """Log of the mean over the scales, of samples by their squared coordinates.
+        """Log of the mean over the scales, from squared coordinates.
 
-        The farther away a sample is, the smaller are the scales that matter to it: samples at
-        about the same distance share their nodes.
+        The farther a sample, the smaller the scales that matter: samples at about the same distance
+        share their nodes.
         """
         squares = np.minimum(squares, _LARGEST)
         distance = np.minimum(squares @ (1 / self.variance), _LARGEST)
@@ -125,7 +123,6 @@ class BroadDensity(NamedTuple):
         return log_V, np.log(step) + h * np.log(h) - gammaln(h) + h * (t - np.exp(t))
 
     def _student(self, X: Floats) -> Floats:
-        """Student's t, in closed form."""
         nu, d = self.degrees_of_freedom, len(self.variance)
         with np.errstate(over="ignore"):  # of features beyond 1e150
             squares = ((self.whitening(X) - self.center) @ self.axes) ** 2 @ (1 / self.variance)
@@ -142,11 +139,10 @@ register_value(
 
 
 def oracle_shrinkage(S: Floats, n: float) -> float:
-    """How far to shrink the covariance of n normal vectors towards a multiple of the identity.
+    """Oracle approximating shrinkage for the covariance of n vectors (Chen et al., 2010).
 
-    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation: the
-    oracle approximating shrinkage, in the form of :func:`sklearn.covariance.oas`, which leaves out
-    the terms 2 / d of their equation (23); benchmarks/open_set.py finds it no worse.
+    As in :func:`sklearn.covariance.oas`, without the terms 2 / d in their equation (23);
+    benchmarks/open_set.py finds it no worse.
     """
     d = len(S)
     squares, level = float(np.sum(S**2)), float(np.trace(S)) / d

@@ -1,4 +1,4 @@
-"""One more hypothesis, "something else": a discriminant that can say none of these classes."""
+"""Open set: a discriminant with one more class, for samples of none of the known classes."""
 
 from __future__ import annotations
 
@@ -43,60 +43,54 @@ from deciban.open_set.broad_density import BroadDensity
 
 @register(class_counts_=None, columns_=Columns, estimator_=DiscriminantMixin, density_=object)
 class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A discriminant with one more class: something that is none of the classes of ``fit``.
+    r"""A discriminant for an open set: one more class, for samples of none of the known classes.
 
-    The known classes keep their evidence; the log-likelihood of the other one,
-    :math:`\log f_{other}(x)`, is a further coordinate beside their log-densities. Without samples
-    of it, it is a class never seen, whose mean is drawn as those of the known classes were:
-    :math:`x \sim N(m, W + (1 + 1/D) B / \tau)`, with the covariances W within the D known classes
-    and B between their means, and :math:`\tau \sim \mathrm{Gamma}(\nu/2, \nu/2)` for how little D
-    means say about B. B is shrunk towards a multiple of W (oracle approximating shrinkage
-    :math:`\rho`), and :math:`\nu` is :math:`(D - 1) / (1 - \rho) + 2`, at most
-    :math:`(D - 1) d` for d features.
+    The known classes keep their evidence; :math:`\log f_{other}(x)` is a further coordinate beside
+    their log-densities. Without samples, the other class is a new one, with a mean drawn like those
+    of the known classes: :math:`x \sim N(m, W + (1 + 1/D) B / \tau)`, with covariances W within
+    the D known classes and B between their means, and
+    :math:`\tau \sim \mathrm{Gamma}(\nu/2, \nu/2)` because D means say little about B. B is
+    shrunk towards a multiple of W (oracle approximating shrinkage :math:`\rho`), and :math:`\nu`
+    is :math:`(D - 1) / (1 - \rho) + 2`, at most :math:`(D - 1) d` for d features.
 
     Parameters
     ----------
     estimator : discriminant, default LinearDiscriminant()
-        Of the known classes: a linear, quadratic or compositional one.
+        For the known classes: a linear, quadratic or compositional one.
     other : label, default "something else"
-        Name of the further class.
+        Name for the other class.
     density : {"new class", "samples"}, object or callable, default "new class"
-        Density of the further class. "new class" is learned from the known classes alone, "samples"
-        from the samples of ``fit`` with the label ``other``: Student's t with their shrunk
-        covariance. An object has a method ``logpdf`` (SciPy) or ``score_samples`` (scikit-learn)
-        and a callable gives the log-density of each row of features; neither is fitted here. A
-        fitted density of scikit-learn goes in ``sklearn.frozen.FrozenEstimator``, or ``clone`` and
-        cross-validation make an unfitted one of it.
+        The other class's density. "new class" is learned from the known classes alone, "samples"
+        from the samples labeled ``other``: Student's t with their shrunk covariance. An object with
+        ``logpdf`` (SciPy) or ``score_samples`` (scikit-learn), or a callable, gives the log-density
+        for each row of features and is not fitted here. Wrap a fitted scikit-learn density in
+        ``sklearn.frozen.FrozenEstimator``: ``clone`` and cross-validation would reset it.
     p_other : float, default 0.2
-        Prior probability of the further class in ``predict`` and ``predict_proba``. The others
-        share the rest as the prior of ``estimator`` says. It does not affect the evidence, and
-        another one set after ``fit`` takes effect.
+        Prior probability of the other class in ``predict`` and ``predict_proba``. The known classes
+        share the rest by the prior of ``estimator``. It does not affect the evidence and may be set
+        after ``fit``.
 
     Attributes
     ----------
     estimator_ : discriminant
         Fitted to the known classes.
     density_ : object
-        Density of the further class.
     classes_ : array of shape (n_classes + 1,)
-        The known classes and ``other``, sorted; where labels have no order, ``other`` is the last.
-    class_counts_ : array of shape (n_classes + 1,)
-        Number of samples in ``fit`` (sum of their weights); of the further class, the number that
-        would make its share ``p_other``.
-    prior_ : array of shape (n_classes + 1,)
+        The known classes and ``other``, sorted; ``other`` is the last if labels have no order.
+    class_counts_, prior_ : arrays of shape (n_classes + 1,)
+        Sums of weights in ``fit``; for ``other`` the count that makes its share ``p_other``.
     n_features_in_ : int
     columns_ : Columns
 
     See Also
     --------
-    open_set_costs : Costs of misses, false alarms and confusions together.
-    deciban.metrics.c_avg : NIST's cost, with a class that is out of the set.
+    open_set_costs : Costs for misses, false alarms and confusions.
+    deciban.metrics.c_avg : NIST's cost, with an out-of-set class.
     deciban.LinearDiscriminant : Gaussian classes, and a score for outliers.
 
     References
     ----------
-    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation; here
-    in the form of :func:`sklearn.covariance.oas`.
+    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation.
     Brümmer and de Villiers (2010), The speaker partitioning problem.
 
     Examples
@@ -165,13 +159,12 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         estimator = LinearDiscriminant() if self.estimator is None else self.estimator
         if not isinstance(estimator, DiscriminantMixin) or isinstance(estimator, type(self)):
             raise InputError(
-                f"estimator must be a discriminant of deciban, whose classes have densities; got "
-                f"{type(estimator).__name__}. Give deciban.LinearDiscriminant()."
+                f"estimator must be a discriminant of deciban; got {type(estimator).__name__}. "
+                f"Give deciban.LinearDiscriminant()."
             )
         return estimator
 
     def _read_other(self) -> Hashable:
-        """The name of the further class, as a plain value."""
         other = self.other.item() if isinstance(self.other, np.generic) else self.other
         try:
             hash(other)
@@ -195,13 +188,13 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         n, learned = int(outside.sum()), self._is("samples")
         if learned and n < 2:
             raise InputError(
-                f"y must hold two samples or more of {quote(self.other)} for density='samples'; "
-                f"got {n}. Add some, or leave it out and pass density='new class'."
+                f"density='samples' needs two samples or more labeled {quote(self.other)}; got "
+                f"{n}. Add some, or pass density='new class' without them."
             )
         if n and not learned:
             raise InputError(
-                f"y must not hold {quote(self.other)}, whose density is not learned from samples; "
-                f"got {n}. Pass density='samples', or leave them out."
+                f"y must not hold {quote(self.other)} unless density='samples'; got {n}. Pass "
+                f"density='samples', or leave them out."
             )
 
     def _is(self, density: str) -> bool:
@@ -226,26 +219,26 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         others = Samples(features[own], np.zeros(own.sum(), dtype=np.intp), weight[own])
         if np.ptp(others.X, axis=0).max(initial=0.0) == 0 or others.weight.sum() <= 1:
             raise InputError(
-                f"X must differ between the samples of {quote(self.other)}; they are all alike, or "
-                f"their weights sum to one or less. Add some, or leave them out."
+                f"The samples labeled {quote(self.other)} are all alike, or their weights sum to "
+                f"one or less. Add some, or leave them out."
             )
         return BroadDensity.of_samples(known, len(names), others, shrinkage)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns of X, where they had names."""
+        """Column names of X, if it had names."""
         names: NDArray[Any] = self.estimator_.feature_names_in_
         return names
 
     @property
     def class_counts_(self) -> Floats:  # type: ignore[override]
-        """Number of samples of each class; of the further one, that of its prior."""
+        """Sum of weights for each class; for ``other`` the number that its prior implies."""
         counts, p = self.estimator_.class_counts_, self._read_p_other()
         return self._insert(counts, counts.sum() * p / (1 - p))
 
     @property
     def prior_(self) -> Floats:
-        """Probabilities of the classes in ``predict`` and ``predict_proba``."""
+        """Prior probabilities in ``predict`` and ``predict_proba``."""
         p = self._read_p_other()
         names = tuple(self.estimator_.classes_.tolist())
         known = read_prior(self._estimator().prior, names, self.estimator_.class_counts_)
@@ -255,13 +248,13 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         return require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
 
     def _insert(self, known: Floats, other: ArrayLike) -> Floats:
-        """Numbers of the known classes and of the further one, in the order of ``classes_``."""
+        """Numbers for the known classes and the other one, in the order of ``classes_``."""
         names = self.estimator_.classes_.tolist()
         at = next(k for k, label in enumerate(self.classes_.tolist()) if label not in names)
         return np.insert(known, at, other, axis=-1)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
-        """Share of the known samples of ``fit`` that are less likely: near zero for an outlier.
+        """Fraction of known samples in ``fit`` with a lower density: near zero for an outlier.
 
         Parameters
         ----------
@@ -281,7 +274,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
 
     def _log_densities(self, X: Floats) -> Floats:
         known, densities = self.estimator_._log_likelihoods(X), self.estimator_._log_densities(X)
-        # The evidence of a flow with added dimensions is not the difference of its densities.
+        # A flow's evidence with added dimensions is not the difference between its densities.
         with np.errstate(invalid="ignore"):
             level = logsumexp(densities, axis=1) - logsumexp(known, axis=1)
         level = np.nan_to_num(level)  # all are zero: only the further class is left
@@ -317,24 +310,21 @@ def open_set_costs(
     cost_false_alarm: float = 1.0,
     cost_confusion: float = 1.0,
 ) -> Floats:
-    r"""Costs of decisions among known classes and one that stands for anything else.
+    r"""Costs for decisions among known classes and one for anything else.
 
-    :math:`C_{ij}`, of deciding j when i is true, is :math:`C_{miss}` for a known i and j the other
-    one, :math:`C_{fa}` for the other one taken for a known j, :math:`C_{confusion}` for a known
-    class taken for another, and zero where i = j.
+    :math:`C_{ij}`, for deciding j when i is true, is :math:`C_{miss}` for a known i and j = other,
+    :math:`C_{fa}` for i = other and a known j, :math:`C_{confusion}` for two different known
+    classes, and zero for i = j.
 
     Parameters
     ----------
     classes : sequence of labels
         All classes, in the order of the evidence.
     other : label
-        The class of all that is none of the others.
-    cost_miss : float, default 1
-        Cost of a known class that is called other.
-    cost_false_alarm : float, default 1
-        Cost of the other that is called a known class.
-    cost_confusion : float, default 1
-        Cost of a known class that is called another known one.
+        The class for anything else.
+    cost_miss, cost_false_alarm, cost_confusion : float, default 1
+        Costs for deciding other instead of a known class, a known class instead of other, and one
+        known class instead of another.
 
     Returns
     -------
@@ -343,8 +333,8 @@ def open_set_costs(
     See Also
     --------
     deciban.Evidence.decide : Takes these costs.
-    deciban.metrics.expected_cost : What decisions cost on average.
-    deciban.metrics.c_avg : NIST's cost, in which each class is detected by itself.
+    deciban.metrics.expected_cost : Average cost of decisions.
+    deciban.metrics.c_avg : NIST's cost, which detects each class by itself.
 
     Examples
     --------
@@ -355,12 +345,9 @@ def open_set_costs(
     """
     labels = as_labels(classes)
     at = index_of(other, labels)
-    prices = {
-        "cost_miss": cost_miss, "cost_false_alarm": cost_false_alarm,
-        "cost_confusion": cost_confusion,
-    }  # fmt: skip
-    for name, value in prices.items():
-        require_positive_number(value, name, or_zero=True)
+    require_positive_number(cost_miss, "cost_miss", or_zero=True)
+    require_positive_number(cost_false_alarm, "cost_false_alarm", or_zero=True)
+    require_positive_number(cost_confusion, "cost_confusion", or_zero=True)
     costs = np.full((len(labels), len(labels)), float(cost_confusion))
     costs[:, at], costs[at] = cost_miss, cost_false_alarm
     np.fill_diagonal(costs, 0.0)
@@ -368,7 +355,6 @@ def open_set_costs(
 
 
 def _find_log_density(density: Any) -> Callable[[Floats], Any]:
-    """The function that gives log-densities of features."""
     from scipy.stats import gaussian_kde  # slow to import
 
     if isinstance(density, gaussian_kde):
@@ -385,7 +371,7 @@ def _find_log_density(density: Any) -> Callable[[Floats], Any]:
 
 
 def _try_density(density: Any, X: Floats) -> None:
-    """Raise where a density does not take rows of features."""
+    """Raise if a density does not take rows of features."""
     rows = X[: 3 if X.shape[1] == 2 else 2]  # as many as columns would hide a transposed table
     try:
         values = _find_log_density(density)(rows)

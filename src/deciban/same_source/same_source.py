@@ -34,29 +34,29 @@ _FARTHEST = 1e100  # standard deviations within sources; squares of more overflo
 class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     r"""Do two sets of measurements come from the same source? The two-level Gaussian model.
 
-    A measurement is :math:`x = \mu + b + e`, where :math:`b \sim N(0, B)` belongs to its source and
-    :math:`e \sim N(0, W)` to itself. The likelihood-ratio of two sets compares one :math:`b` for
-    both with one for each. It is Aitken and Lucy's model for glass and, as two-covariance PLDA, the
-    model of speaker recognition.
+    A measurement is :math:`x = \mu + b + e`; :math:`b \sim N(0, B)` belongs to its source and
+    :math:`e \sim N(0, W)` to itself. The likelihood ratio for two sets compares one :math:`b` for
+    both with one for each. This is Aitken and Lucy's model for glass and, as two-covariance PLDA,
+    the standard model in speaker recognition.
 
     Parameters
     ----------
     density : {"normal", "kernel", "aitken-lucy"}, default "normal"
         Density of the source means. "kernel" puts a normal density with covariance :math:`h^2 B` at
-        each source of the fit, drawn towards the mean so that the mixture has the covariance B: it
-        goes from the normal density (h = 1) to the sources themselves (h = 0). "aitken-lucy" leaves
-        the kernels at the sources, as Aitken and Lucy do; the mixture is wider than B.
+        each source, drawn towards the mean so that the mixture has covariance B: from the normal
+        density (h = 1) to the sources themselves (h = 0). "aitken-lucy" leaves the kernels at the
+        sources, as Aitken and Lucy do; the mixture is wider than B.
     estimator : {"corrected", "ml", "moments"}, default "corrected"
-        "ml" is maximum likelihood (EM where sources differ in number of measurements). "corrected"
+        "ml" is maximum likelihood (by EM if sources differ in number of measurements). "corrected"
         multiplies its W by :math:`\nu / (\nu - d - 1)`, for :math:`\nu` more measurements than
-        sources: with few, the inverse of W and so the LLRs would be far too large. "moments" are
-        the unbiased estimates of the analysis of variance. Negative variances become zero.
+        sources: with few, the LLRs would be far too large. "moments" are the unbiased estimates
+        from the analysis of variance. Negative variances become zero.
     bandwidth : "silverman" or float, default "silverman"
         The bandwidth h, from 0 to 1, or Silverman's :math:`(4 / ((d + 2) m))^{1 / (d + 4)}` for m
-        sources of d features.
+        sources with d features.
     shrinkage : float, default 0
-        Shrinkage of W, for features in units of their standard deviation within sources, from 0
-        (none) to 1 (a multiple of the identity). Needed where W would be singular.
+        Shrinkage for W, with features in units of their standard deviation within sources, from 0
+        (none) to 1 (a multiple of the identity). Needed if W is singular.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         The covariances W and B.
     bandwidth_ : float
     log_likelihoods_ : array
-        Of the measurements of ``fit``, at the start and after each step of EM.
+        Log-likelihood of the fit, at the start and after each step of EM.
     classes_ : array([0, 1])
-        Classes of the evidence: different sources, the same source.
+        Different sources, the same source.
     n_features_in_ : int
 
     See Also
@@ -107,14 +107,13 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         self.shrinkage = shrinkage
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the covariances from measurements of known sources.
+        """Learn the covariances from measurements with known sources.
 
         Parameters
         ----------
         X : array of shape (n_measurements, n_features)
         y : array of shape (n_measurements,)
-            The source of each measurement: text or numbers. Some sources must have two
-            measurements or more.
+            Sources, as text or numbers; some must have two measurements or more.
 
         Returns
         -------
@@ -140,13 +139,13 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def llr(self, left: Any, right: Any) -> Floats:
-        """Log-likelihood-ratio of one source against two, in nats, for each pair.
+        """Log-likelihood ratio for one source against two, in nats, for each pair.
 
         Parameters
         ----------
         left, right : arrays of shape (n, n_features) or (n, k, n_features), or lists of n tables
-            n single measurements, or n sets, each of several measurements of one source. The size
-            of a set counts. A single set is paired with every set of the other side.
+            n single measurements, or n sets with several measurements from one source each. The
+            size of a set counts. A single set is paired with every set on the other side.
 
         Returns
         -------
@@ -156,14 +155,14 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         n = max(len(a.counts), len(b.counts))
         if {len(a.counts), len(b.counts)} - {1, n}:
             raise InputError(
-                f"left and right must pair set by set; got {len(a.counts)} and {len(b.counts)} "
-                f"sets. Give as many on both sides, or call llr_matrix for all against all."
+                f"left and right must have as many sets; got {len(a.counts)} and {len(b.counts)}. "
+                f"For all against all, call llr_matrix."
             )
         rows = np.arange(n)
         return self._density.llr(a, b, rows % len(a.counts), rows % len(b.counts))
 
     def llr_matrix(self, left: Any, right: Any) -> Floats:
-        """Log-likelihood-ratios, in nats, of all sets on the left against all on the right.
+        """Log-likelihood ratios, in nats, for all sets on the left against all on the right.
 
         Parameters
         ----------
@@ -206,13 +205,11 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
             got = "one source" if len(names) < 2 else "one measurement of each source"
             raise InputError(
                 f"y must hold two sources or more, some of them several times; got {got}, "
-                f"{quote_each(names, 3)}. Add measurements: the differences within sources and "
-                f"between them must both be seen."
+                f"{quote_each(names, 3)}. Add measurements."
             )
         return X, codes
 
     def _shrink(self, sources: Sources, size: Floats) -> Floats:
-        """The scatter within sources, shrunk in units of its standard deviations."""
         N, (m, d) = sources.counts.sum(), sources.means.shape
         sd = np.sqrt(np.diag(sources.scatter) / (N - m))
         constant = (sd <= _ROUNDING * size).any()
@@ -221,14 +218,14 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         singular = np.linalg.eigvalsh(S)[0] <= FLOOR * np.trace(S) / d
         if constant or (singular and self.shrinkage == 0):
             raise InputError(
-                f"X must vary within sources in each of {d} features whatever the others are; "
+                f"X must vary within sources in each of {d} features, independently of the others; "
                 f"it does not in {N:.0f} measurements of {m} sources. Drop features, add repeated "
                 f"measurements, or pass shrinkage=0.1."
             )
         if m <= d:
             warnings.warn(
-                f"{m} sources do not tell how sources differ in {d} features: LLRs will be too "
-                f"strong. Add sources, drop features, or calibrate on pairs of other sources.",
+                f"{m} sources are too few for {d} features: LLRs will be too strong. Add sources, "
+                f"drop features, or calibrate on pairs of other sources.",
                 stacklevel=3,
             )
         return shrink(S, self.shrinkage) * unit
@@ -272,7 +269,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _stack(X: Any, name: str, d: int) -> tuple[Floats, NDArray[np.intp]]:
-    """Measurements of several sets, one below the other, and the sizes of the sets."""
+    """Measurements from several sets, one below the other, and the sizes of the sets."""
     if isinstance(X, list | tuple) and X and all(np.ndim(x) == 2 for x in X):
         tables = [to_numpy(x, name) for x in X]
         singles = False
@@ -283,8 +280,8 @@ def _stack(X: Any, name: str, d: int) -> tuple[Floats, NDArray[np.intp]]:
     if not tables or any(t.ndim != 2 or t.shape[1] != d or not t.size for t in tables):
         got = quote_each(dict.fromkeys(table.shape for table in tables), 3)
         raise InputError(
-            f"{name} must be a table of measurements of {d} features, or a list of such tables; "
-            f"got shape {got}. Give every set one measurement or more of the features of the fit."
+            f"{name} must be a table with {d} features, or a list of such tables; got shape {got}. "
+            f"Give every set one measurement or more."
         )
     counts = np.ones(len(tables[0])) if singles else np.array([len(table) for table in tables])
     return np.concatenate(tables), counts.astype(np.intp)

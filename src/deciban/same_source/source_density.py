@@ -1,6 +1,6 @@
-"""Densities of sets of measurements, and the likelihood-ratio of one source against two.
+"""Densities for sets of measurements, and the likelihood ratio for one source against two.
 
-All is in coordinates where the covariance within sources is the identity and that between them
+In these coordinates the covariance within sources is the identity and the one between them is
 diagonal. The mean z and the size k of a set are sufficient.
 """
 
@@ -19,18 +19,19 @@ from deciban._validation.arrays import Floats
 
 Rows = NDArray[np.intp]
 _BLOCK = 1 << 21  # numbers held at once
-_MOST = 1e6  # size of the terms of a sum, relative to the sum, above which too many digits are lost
+_MAX_TERMS = (
+    1e6  # size of the terms of a sum, relative to the sum, above which too many digits are lost
+)
 _UNDERFLOW = 1e-280  # smallest sum of exponentials that has all its digits
 
 
 class Sets(NamedTuple):
-    """Means and sizes of sets of measurements: arrays of shape (n, d) and (n,)."""
+    """Means and sizes of sets: arrays of shape (n, d) and (n,)."""
 
     means: Floats
     counts: Floats
 
     def take(self, rows: Any) -> Sets:
-        """Some of the sets."""
         return Sets(self.means[rows], self.counts[rows])
 
 
@@ -42,7 +43,6 @@ class SourceDensity:
     variance: Floats  # (d,)
 
     def log_density(self, sets: Sets) -> Floats:
-        """Log-density of the mean of each set."""
         result = np.empty(len(sets.counts))
         for k in np.unique(sets.counts):
             total = self.variance + 1 / k
@@ -55,7 +55,7 @@ class SourceDensity:
         return result
 
     def llr(self, a: Sets, b: Sets, i: Rows, j: Rows) -> Floats:
-        """Log-likelihood-ratio of one source against two, for sets i of a and sets j of b."""
+        """Log-likelihood ratios for sets i in a and sets j in b."""
         result = np.empty(len(i))
         for rows in _split(np.arange(len(i)), 8 * len(self.variance)):
             result[rows] = self._llr_of_pairs(a.take(i[rows]), b.take(j[rows]))
@@ -77,10 +77,10 @@ class SourceDensity:
         return np.asarray(difference + self.log_density(pooled) - single)
 
     def llr_matrix(self, a: Sets, b: Sets) -> Floats:
-        """Log-likelihood-ratios of all sets of a against all of b.
+        """Log-likelihood ratios for all sets in a against all in b.
 
-        The exponent of a kernel is a sum of one term for each side, so that the mixture is a
-        product of two matrices. Where that underflows or loses digits, pairs are computed alone.
+        A kernel's exponent is a sum with one term for each side, so the mixture is a product of two
+        matrices. Pairs that underflow or lose digits there are computed alone.
         """
         result = np.empty((len(a.counts), len(b.counts)))
         single = self.log_density(a)[:, None], self.log_density(b)
@@ -97,7 +97,7 @@ class SourceDensity:
                     block = np.log(mixture) + np.add.outer(before, after)
                 block += (a.means[rows] * cross) @ b.means[columns].T - 0.5 * constant
                 block -= single[0][rows] + single[1][columns]
-                doubtful = np.add.outer(own, size) > _MOST * (1 + np.abs(block))
+                doubtful = np.add.outer(own, size) > _MAX_TERMS * (1 + np.abs(block))
                 i, j = np.nonzero(doubtful | (mixture < _UNDERFLOW))
                 i, j = rows[i], columns[j]
                 result[np.ix_(rows, columns)] = block
@@ -107,7 +107,7 @@ class SourceDensity:
     def _side(
         self, x: Floats, share: float, spread: float, total: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """What one side gives to the joint density: kernels, offset, and the size of its terms."""
+        """One side's part in the joint density: kernels, offset, and the size of its terms."""
         exponent = (share * x / total) @ self.centers.T - 0.25 * self.centers**2 @ (1 / total)
         top = exponent.max(axis=1)
         square = 0.5 * x**2 @ (1 / spread + share**2 / total)
@@ -115,5 +115,4 @@ class SourceDensity:
 
 
 def _split(rows: Rows, width: int) -> list[Rows]:
-    """Rows in blocks that hold few numbers at once."""
     return np.array_split(rows, -(-len(rows) * width // _BLOCK)) if len(rows) else []

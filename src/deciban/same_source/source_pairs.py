@@ -1,4 +1,4 @@
-"""Pairs of the rows of a table, of the same source and of different sources."""
+"""Pairs of rows from the same source and from different sources."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from deciban._validation.scalars import Rng, as_generator, require_whole
 from deciban.exceptions import InputError
 
 Rows = NDArray[np.intp]
-_MOST = 10**8  # pairs above which a limit must be given
+_MAX_PAIRS = 10**8  # pairs above which a limit must be given
 _BLOCK = 1 << 22  # pairs held at once
 
 
 class Pairs(NamedTuple):
-    """Pairs of rows, and whether they are of the same source.
+    """Pairs of rows, and whether they come from the same source.
 
     Attributes
     ----------
     left, right : arrays of int of shape (n_pairs,)
         Rows on either side.
     y_true : array of shape (n_pairs,)
-        1 where both are of the same source, else 0.
+        1 for the same source, else 0.
 
     See Also
     --------
@@ -44,21 +44,19 @@ class Pairs(NamedTuple):
 def pairs(
     source: ArrayLike, *, apart: ArrayLike | None = None, limit: int | None = None, rng: Rng = None
 ) -> Pairs:
-    """Pairs of rows, those of the same source first; each pair once, the earlier row on the left.
+    """Pairs of rows, same-source pairs first; each pair once, the earlier row on the left.
 
     Parameters
     ----------
     source : array of shape (n,)
         The source of each row.
     apart : array of shape (n,), optional
-        A grouping, such as the session or the fragment of each row. Rows of one group are never
-        paired, whatever their sources; where numbers of groups start anew in each source, combine
-        them with the source.
+        A grouping, such as sessions or fragments. Rows in one group are never paired; if group
+        numbers restart in each source, combine them with the source.
     limit : int, optional
-        Largest number of pairs of each kind. Where there are more, that many are drawn without
-        replacement, and the others are never made.
+        Largest number of pairs of each kind. If there are more, that many are drawn without
+        replacement.
     rng : Generator, int or None
-        Randomness of the draw.
 
     Returns
     -------
@@ -96,7 +94,7 @@ def pairs(
 class _Candidates(NamedTuple):
     """Pairs of each position p with counts[p] positions from first[p] on, numbered row by row.
 
-    Some of them may join positions of one group, which is not allowed.
+    Some may join positions in one group, which is not allowed.
     """
 
     kind: str
@@ -109,10 +107,10 @@ class _Candidates(NamedTuple):
         """All allowed pairs, or as many as the limit, drawn without replacement."""
         total = int(self.counts.sum())
         available = total - self.n_forbidden
-        if not available or (limit is None and available > _MOST):
+        if not available or (limit is None and available > _MAX_PAIRS):
             remedy = "Give limit=100_000, for instance." if available else "Add rows."
             raise InputError(
-                f"source must give from 1 to {_MOST:,} pairs of {self.kind}; it gives "
+                f"source must give from 1 to {_MAX_PAIRS:,} pairs of {self.kind}; it gives "
                 f"{available:,}. {remedy}"
             )
         wanted = available if limit is None else min(limit, available)
@@ -142,6 +140,5 @@ class _Candidates(NamedTuple):
 
 
 def _count_pairs(labels: Rows) -> int:
-    """Number of pairs with equal labels."""
     n = np.unique(labels, return_counts=True)[1]
     return int(n @ (n - 1)) // 2

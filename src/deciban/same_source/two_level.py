@@ -1,4 +1,4 @@
-"""Covariances within and between sources, from measurements of several sources.
+"""Covariances within and between sources.
 
 Measurement j of source i is x_ij = mu + b_i + e_ij, with b_i ~ N(0, B) and e_ij ~ N(0, W). The
 number of measurements, n_i, may differ between sources.
@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deciban._validation.arrays import Floats
 
-_LEAST = 0.01  # smallest B, relative to W / n, at the start: EM never leaves a variance of zero
+_MIN_RATIO = 0.01  # smallest B, relative to W / n, at the start: EM never leaves a variance of zero
 _GAIN = 1e-9  # gain of log-likelihood per measurement at which EM stops
 _STEPS = 2000
 
@@ -30,7 +30,6 @@ class Sources(NamedTuple):
 
     @classmethod
     def summarize(cls, X: Floats, codes: NDArray[np.intp]) -> Self:
-        """Statistics of measurements, given the position of the source of each."""
         counts = np.bincount(codes).astype(np.float64)
         sums = np.stack([np.bincount(codes, weights=x) for x in X.T], axis=1)
         away = X - (sums / counts[:, None])[codes]
@@ -60,13 +59,12 @@ def diagonalize(within: Floats, between: Floats) -> tuple[Floats, Floats, Floats
 def estimate_components(sources: Sources, *, unbiased: bool) -> tuple[Components, list[float]]:
     """Unbiased or maximum-likelihood estimates, and the log-likelihood after each step.
 
-    Maximum likelihood has a closed form where all counts are equal. Otherwise it is found by EM
-    with expanded parameters (Liu, Rubin and Wu, Biometrika 85, 1998): x_ij = mu + F u_i + e_ij,
-    where u_i ~ N(a, R) is free in the maximization and B = F R F'. That takes tens of steps where
-    plain EM takes thousands.
+    Maximum likelihood has a closed form for equal counts. Otherwise EM with expanded parameters
+    finds it (Liu, Rubin and Wu, Biometrika 85, 1998): x_ij = mu + F u_i + e_ij, with u_i ~ N(a, R)
+    free in the maximization and B = F R F'. It takes tens of steps; plain EM takes thousands.
     """
     closed = unbiased or np.ptp(sources.counts) == 0
-    estimate = moment_estimates(sources, unbiased=unbiased, least=0.0 if closed else _LEAST)
+    estimate = moment_estimates(sources, unbiased=unbiased, least=0.0 if closed else _MIN_RATIO)
     value, following = em_step(sources, estimate)
     history = [value]
     for _ in range(0 if closed else _STEPS):
@@ -88,10 +86,10 @@ def estimate_components(sources: Sources, *, unbiased: bool) -> tuple[Components
 def moment_estimates(sources: Sources, *, unbiased: bool, least: float = 0.0) -> Components:
     """Estimates from the mean squares within and between sources (analysis of variance).
 
-    They are unbiased, apart from the projection of B to a covariance, or for equal counts those of
-    maximum likelihood: W then takes up mean squares between sources that are smaller than those
+    They are unbiased, apart from the projection of B to a covariance. For equal counts they can be
+    maximum likelihood: W then absorbs mean squares between sources that are smaller than those
     within (Anderson, Annals of Statistics 14, 1986). ``least`` is the smallest variance between
-    sources, relative to that of the mean of a source's measurements.
+    sources, relative to that of a source's mean.
     """
     n, N, m = sources.counts, sources.counts.sum(), len(sources.counts)
     mean = n @ sources.means / N
