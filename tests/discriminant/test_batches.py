@@ -40,7 +40,7 @@ def test_there_is_evidence_once_every_class_has_had_a_sample():
             ask(X)
     assert set(model.partial_fit(X[70:], Y[70:]).predict(X)) == set(CLASSES)
     one_each = LinearDiscriminant().partial_fit(X[[0, 60, 120]], Y[[0, 60, 120]], CLASSES)
-    with pytest.raises(InputError, match="and two of one, before there is evidence"):
+    with pytest.raises(InputError, match="samples of every class, and two of one"):
         one_each.evidence(X)
     assert np.isfinite(one_each.partial_fit(X[:1] + 1, Y[:1]).evidence(X).log_likelihoods).all()
 

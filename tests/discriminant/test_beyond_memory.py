@@ -185,7 +185,7 @@ def test_few_samples_in_batches_are_fitted_as_in_memory():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (lambda: [X], "a batch must be X and y"),
+        (lambda: [X], r"A batch must be \(X, y\)"),
         (lambda: [(X, Y[:5])], "as many labels and weights as samples; got 24000 samples and 5"),
         (list, "batches must hold samples; there are none"),
         ([(X[:9], Y[:9], np.zeros(9))], "sample_weight must be positive"),

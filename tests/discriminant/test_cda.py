@@ -376,7 +376,7 @@ def test_nothing_in_gives_nothing_out(fitted):
     for call, named in (
         (lambda: fitted.sample(2.5), "n must be a whole number, 0 or more; got 2.5"),
         (lambda: fitted.interpolate(0, 1, [[0.0]]), "alphas must be a list of finite numbers"),
-        (lambda: fitted.interpolate(0, 1, [np.nan]), "alphas must be finite"),
+        (lambda: fitted.interpolate(0, 1, [np.nan]), "alphas must be a list of finite"),
         (lambda: fitted.inverse_transform(np.full((1, fitted._n_base()), np.nan)), "finite"),
     ):
         with pytest.raises(InputError, match=named):

@@ -22,7 +22,7 @@ def test_no_point_of_a_line_is_neutral_between_three_classes_along_it():
     y = np.repeat([0, 1, 2], 40)
     X = np.random.default_rng(0).normal(4.0 * y, 1.0)[:, None]
     cda = CDA(n_couplings=0, augment=1, epochs=0, random_state=0).fit(X, y)
-    with pytest.warns(UnreachableEvidenceWarning, match="120 of 120 rows miss it") as caught:
+    with pytest.warns(UnreachableEvidenceWarning, match="120 of 120 rows cannot carry") as caught:
         hidden = cda.neutralize(X)
     warning = caught[0].message
     assert warning.rows == tuple(range(120))

@@ -35,7 +35,7 @@ _STEP, _LONGEST, _REFINEMENTS = 0.1, 10.0, 8  # in the ILRL, of the search for f
 
 
 class DiscriminantMixin(EvidenceClassifierMixin):
-    """Classes, evidence and densities of a generative classifier."""
+    """Evidence and densities from a generative classifier."""
 
     n_features_in_: int
     columns_: Columns
@@ -84,7 +84,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         return Evidence(self._log_likelihoods(self._read(X)), self._names())
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """Log-density of each sample under the classes mixed by ``prior_``.
+        """Log-density of each sample under the mixture by ``prior_``.
 
         Parameters
         ----------
@@ -162,12 +162,12 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         raise NotImplementedError
 
     def _features_at(self, Z: Floats) -> Floats:
-        """Features with the ILRL of points in base space."""
+        """Features with the ILRL in Z."""
         return self._from_base(Z)
 
     @property
     def covariance_(self) -> Floats:
-        """Covariance of the ILRL, the same for all classes."""
+        """ILRL covariance, the same for all classes."""
         if not isinstance(self.reference_, CalibratedGaussian):
             raise AttributeError("covariance_ needs base='gaussian'; see reference_.families.")
         return self.reference_.covariance
@@ -205,13 +205,13 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(self._read(X))
 
     def residual(self, X: ArrayLike, random_state: int | RandomState | None = None) -> Floats:
-        """Residual of each sample: standard normal in every class.
+        """The residual: standard normal in every class.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         random_state : int, RandomState instance or None
-            Seed for the values of added dimensions, if there are any.
+            Seed for the values in added dimensions.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     def interpolate(self, a: Hashable, b: Hashable, alphas: ArrayLike) -> Floats:
         """Features between the centers of class b (alpha 0) and class a (alpha 1).
 
-        Their residual is zero. The LLR of a against b is (2 alpha - 1) times the divergence.
+        Their residual is zero. The LLR for a against b is (2 alpha - 1) times the divergence.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._replace_ilr(X, np.zeros(len(self._names()) - 1))
 
     def convert(self, X: ArrayLike, to: Hashable) -> Floats:
-        """Counterfactuals: the same samples with the ILRL at the center of another class.
+        """Counterfactuals: the same samples with the ILRL at another class's center.
 
         The residual is kept. Rows that cannot carry this evidence within 0.01 nat cause an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning`.
@@ -399,7 +399,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._features_with(Z, X)
 
     def _features_with(self, Z: Floats, like: Any = None) -> Any:
-        """Features with the ILRL of points in base space, and a warning about rows that miss it."""
+        """Features with the ILRL in Z, and a warning about rows that miss it."""
         X = self._features_at(Z)
         left = np.full(len(X), np.inf)
         finite = np.isfinite(X).all(axis=1)
@@ -423,7 +423,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self.columns_.decode(X, like)
 
     def _settle(self, X: Floats, Z: Floats) -> Floats:
-        """Features that a table can hold, with the ILRL of Z.
+        """Features that a table can hold, with the ILRL in Z.
 
         Rounded categories change the ILRL; numbers make up for it. They come from the inverse at
         another ILRL, which Newton's method finds.

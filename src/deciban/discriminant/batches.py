@@ -25,7 +25,7 @@ _LEAST_MEMORY = 2**24
 
 
 class Piece(NamedTuple):
-    """Some of the samples, and their numbers among all of them."""
+    """Some samples, with their numbers among all samples."""
 
     rows: NDArray[np.int64]
     X: Any
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     weight: Any | None
 
     def without(self, rows: NDArray[np.int64]) -> Piece:
-        """The piece without some of the samples, given by their sorted numbers."""
+        """The piece without the samples with these sorted numbers."""
         kept = ~np.isin(self.rows, rows)
         return self if kept.all() else Piece(*(_at(one, kept) for one in self))
 
@@ -52,7 +52,7 @@ class Batches:
 
     See Also
     --------
-    deciban.CompositionalDiscriminantAnalysis.fit : Takes them in the place of arrays.
+    deciban.CompositionalDiscriminantAnalysis.fit : Takes them instead of arrays.
     deciban.LinearDiscriminant.partial_fit : Learns from batches that are read once.
 
     Examples
@@ -116,7 +116,7 @@ class Batches:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts that can be read alone; 1 where the batches only come all together."""
+        """Number of parts that can be read separately."""
         return 1
 
     def read(
@@ -158,7 +158,7 @@ class Batches:
 
 
 class ParquetBatches(Batches):
-    """The rows of Parquet files, which can be read in any order."""
+    """Rows in Parquet files, readable in any order."""
 
     def __init__(
         self,
@@ -204,12 +204,12 @@ class ParquetBatches(Batches):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows in all files."""
+        """Total number of rows."""
         return sum(self._lengths)
 
     @property
     def n_parts(self) -> int:
-        """Number of slices that the files are read in."""
+        """Number of slices in all files."""
         return len(self._slices)
 
     def _read(self, rng: np.random.Generator | None, part: int, n_parts: int) -> Iterator[Piece]:
@@ -221,7 +221,7 @@ class ParquetBatches(Batches):
             yield self._slice(*self._slices[k])
 
     def read_rows(self, rows: NDArray[np.int64]) -> Piece:
-        """Some of the rows, by their sorted numbers, among those that are left out or not."""
+        """Rows by their sorted numbers, left out or not."""
         found = []
         for file, at, n, first in self._slices:
             own = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + n)]
@@ -276,7 +276,7 @@ def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def join_pieces(pieces: list[Piece]) -> Piece:
-    """All samples of several pieces."""
+    """One piece with the samples of all."""
     weights: list[Any] = [one.weight for one in pieces]
     weight: Any = None if weights[0] is None else np.concatenate(weights)
     y = [np.asarray(one.y) for one in pieces]
@@ -291,7 +291,7 @@ def join_pieces(pieces: list[Piece]) -> Piece:
 
 
 def _at(values: Any, rows: NDArray[Any]) -> Any:
-    """Some rows of an array, a frame or a series, by numbers or flags; None stays None."""
+    """Rows from an array, frame or series, by numbers or flags; None stays None."""
     if values is None:
         return None
     module = type(values).__module__.partition(".")[0]
@@ -301,7 +301,7 @@ def _at(values: Any, rows: NDArray[Any]) -> Any:
 
 
 class _Spool:
-    """The batches of an iterator in a private folder, which give them again and again."""
+    """An iterator's batches on disk, to be read again."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         folder = tempfile.mkdtemp(prefix="deciban-")

@@ -67,36 +67,36 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     Parameters
     ----------
     preset : "paper", optional
-        The paper's settings and start of training. By default, settings that give the best evidence
-        on tables of this size replace "auto".
+        The paper's settings and start. By default, settings that give the best evidence on tables
+        with this size replace "auto".
     kind : {"affine", "spline"}, default "affine"
-        Type of coupling layer.
+        Coupling layers.
     n_couplings, width : int or "auto"
-        Number of coupling layers, and hidden units per layer of the network in each.
+        Coupling layers, and hidden units per layer in their networks.
     augment : int or "auto"
-        Number of independent normal dimensions added to the features and drawn anew in training:
+        Independent normal dimensions added to the features and drawn anew in training:
         room for classes that enclose one another. The evidence is taken at their center, densities
         are averaged over 16 draws.
     prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
-        Prior of ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It does not
-        affect the evidence and may be set after ``fit``.
+        Prior for ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It does
+        not affect the evidence and may be set after ``fit``.
     basis : Basis, default Gram-Schmidt
-        Basis of the ILRL.
+        Basis for the ILRL.
     base : {"gaussian", "mixture"}, default "gaussian"
-        Density of the ILRL: the calibrated Gaussian family that is trained, or a
+        ILRL density: the calibrated Gaussian family that is trained, or a
         :class:`deciban.CalibratedMixture` fitted to the ILRLs afterwards. A mixture changes
         densities, outlier scores and samples, but not the evidence. It needs ``n_estimators=1``.
     epochs : int or "auto"
-        Number of passes over the samples. With a number, nothing is chosen on folds.
+        Passes over the samples. With a number, nothing is chosen on folds.
     residual_couplings : int or "auto"
-        Number of couplings that map the residual given the evidence, so that it does not tell the
+        Couplings that map the residual given the evidence, so that it does not tell the
         class. They are trained last, by likelihood alone, and leave the evidence unchanged. An
         ensemble has none.
     n_estimators : int, default 1
-        Number of flows trained at once. The evidence is the mean of their ILRLs, and densities are
+        Flows trained at once. The evidence is the mean of their ILRLs, and densities are
         averaged. An ensemble has no base space.
     dtype : {"float32", "float64"}, default "float32"
-        Precision of training and of all results.
+        Precision for training and all results.
     options : mapping, optional
         Rare settings by name; each is "auto" by default:
 
@@ -106,15 +106,15 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
           first tenth of the steps and then falls to zero.
         - discriminative_weight: weight of the cross-entropy beside the negative log-likelihood,
           both in nats per sample; 0 is the paper's loss.
-        - weight_decay: decoupled decay of the networks' weights.
-        - input_noise: standard deviation of the noise added to the prepared features in training.
+        - weight_decay: decoupled weight decay in the networks.
+        - input_noise: standard deviation for noise on the prepared features in training.
         - shrinkage: from 0, features whitened by their covariance within the classes, to 1, only
           scaled; or "ledoit-wolf". Networks learn first from the directions that vary most.
         - calibrate: whether the flow ends in an affine map that calibrates the evidence.
         - validation_fraction: fraction held out where nothing is chosen on folds, by default a
           tenth but at most 5,000 samples. They choose the epoch and calibrate the evidence.
     checkpoint : path, optional
-        File for the state of the training, written every two seconds or after each longer epoch. A
+        File for the training state, written every two seconds or after each longer epoch. A
         ``fit`` with the same data and settings continues from there and gives the same model.
     random_state : int, RandomState instance or None
         Seed for the networks' first weights, the held-out samples and the order of the others.

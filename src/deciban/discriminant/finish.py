@@ -35,7 +35,7 @@ class Finish(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """An affine map of ILRLs with the cross-entropy after it, in nats."""
+    """An affine map for ILRLs, with the cross-entropy after it, in nats."""
 
     map: AffineMap
     losses: Floats  # of each sample, times its weight where they differ
@@ -43,14 +43,13 @@ class Calibration(NamedTuple):
 
 
 def losses_at(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats:
-    """Cross-entropy of the posterior of each sample at the classes' own mix, in nats."""
     log_p = l @ V.T + log_mix
     log_p = log_p - np.logaddexp.reduce(log_p, axis=1)[:, None]
     return -log_p[np.arange(len(l)), samples.codes]
 
 
 def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats:
-    """Cross-entropy of each sample after the best scale for the ILRLs.
+    """Cross-entropy per sample after the best scale for the ILRLs.
 
     Flows that have learned more are more overconfident but better: a scale is learned in any case.
     The loss is convex in it, so a few Newton steps suffice.
@@ -80,7 +79,7 @@ def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats
 def calibrate(
     l: Floats, samples: Samples, log_mix: Floats, V: Floats, *, affine: bool = True
 ) -> Calibration:
-    """The affine map for the ILRLs of unseen samples that is best by Schwarz's criterion.
+    """The affine map for unseen samples' ILRLs that is best by Schwarz's criterion.
 
     Candidates: the identity and, with ``affine``, a scale, a scale with offset, and a full map.
     """
@@ -124,10 +123,10 @@ def _keep_invertible(change: AffineMap) -> AffineMap | None:
 def family_covariance(
     l: Floats, samples: Samples, covariance: Floats, change: AffineMap, V: Floats
 ) -> Floats:
-    """Covariance of the calibrated family for ILRLs after the map.
+    """Covariance for the calibrated family after the map.
 
-    It is the most likely multiple c of the flow's covariance after the map: with mean squares q for
-    the ILRLs and m for the means under this covariance, m c² + k c - q = 0.
+    It is the flow's covariance after the map, times the most likely c: with mean squares q for the
+    ILRLs and m for the means under this covariance, m c² + k c - q = 0.
     """
     S = change.matrix @ covariance @ change.matrix.T
     means = family.means(S, V)

@@ -52,8 +52,6 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Samples to fit flows to, with the best of several settings or with the only ones."""
-
     samples: Samples
     V: Floats
     options: list[Settings]
@@ -100,7 +98,7 @@ def _fit_chosen(task: Task) -> Fitted:
 def _train_on_folds(
     selection: Selection, model: Model, checkpoint: Checkpoint, verbose: bool
 ) -> State:
-    """The last state of the flows of all settings and folds, with the best parts of all states."""
+    """The last state for all settings and folds, with the best flows so far."""
     settings, samples = selection.options[0], selection.samples
     dtype, seed = settings.dtype, checkpoint.seed
     prepared = {
@@ -162,7 +160,7 @@ def _fit_given(task: Task) -> Fitted:
 
 
 def _fit_stream(task: Task, survey: Survey) -> Fitted:
-    """The same from samples beyond memory; those that are held out come from a sample of them.
+    """The same from samples beyond memory; held-out ones come from the survey's sample.
 
     A pass over many samples is divided into epochs of its own, so that checkpoints come in time.
     """
@@ -203,7 +201,7 @@ def _fit_stream(task: Task, survey: Survey) -> Fitted:
 
 
 class _Job:
-    """The training of flows with given settings, from any source of samples."""
+    """Training with given settings, for any source of samples."""
 
     def __init__(
         self,
@@ -263,7 +261,7 @@ class _Job:
 
 
 def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
-    """Split off some samples of every class to watch the training by, if there are enough."""
+    """Split off samples from every class to watch the training by, if there are enough."""
     n, counts = len(samples.codes), np.bincount(samples.codes)
     D, count = len(counts), round(fraction * n)
     if count < D or n - count < D or counts.min() < 2:
@@ -288,17 +286,15 @@ class Watch:
     dtype: str
 
     def ilrs(self, vectors: Vectors) -> Floats:
-        """ILRLs from each member."""
         return np.asarray(ilr_program(self.model, self.dtype)(vectors, self.x), dtype=np.float64)
 
     def losses(self, vectors: Vectors) -> Floats:
-        """Weighted cross-entropy of each sample from each member."""
         weight = self.samples.weight / self.samples.weight.mean()
         each = [losses_at(l, self.samples, self.log_mix, self.V) for l in self.ilrs(vectors)]
         return np.array(each) * weight
 
     def keep_best(self, state: State) -> State:
-        """The state with the best parameters so far of each member."""
+        """The state with each member's best parameters so far."""
         loss = self.losses(state.average).mean(axis=1)
         better = loss < state.kept["loss"]  # never for NaN
         best = select(better, state.average, state.kept["params"])
@@ -307,7 +303,7 @@ class Watch:
         return state.record(score=float(loss.mean()), best_score=float(kept["loss"].mean()))
 
     def choose(self, state: State, epochs: int) -> Vectors:
-        """The vectors of parameters to keep.
+        """The parameters to keep.
 
         After all epochs, whose last steps are small, these are the last ones, unless the best ones
         are clearly better: the best of many noisy scores often comes from an epoch with large
@@ -349,7 +345,7 @@ def _run(
 def _finish(
     flows: FittedFlows, ilr: Floats, unseen: Samples, log_mix: Floats, prepared: Samples, V: Floats
 ) -> Params:
-    """Parameters with the calibrated finish, learned from ILRLs of unseen samples."""
+    """Parameters with the calibrated finish, learned from unseen samples."""
     if not flows.settings.calibrate:
         return flows.params
     change = calibrate(ilr, unseen, log_mix, V).map
@@ -369,9 +365,9 @@ def _finish(
 def _first_params(
     model: Model, starts: list[Start], seed: int, log_mix: Floats, settings: Settings
 ) -> Params:
-    """Parameters of members with given starts; the members are on the first axis.
+    """Parameters for members with given starts; the members are on the first axis.
 
-    The members of an ensemble differ by their networks; those that are compared have the same.
+    An ensemble's members differ by their networks; compared settings have the same ones.
     """
     E, dtype = settings.n_estimators, np.dtype(settings.dtype)
     seeds = np.random.default_rng(seed).integers(2**31, size=E).tolist()
@@ -387,7 +383,6 @@ def _first_params(
 
 
 def _numbers(members: list[Settings], dtype: str) -> dict[str, np.ndarray]:
-    """The numbers of each member that a compiled training takes as arguments."""
     weights = np.array([one.discriminative_weight for one in members])
     return {
         "noise": np.array([one.input_noise for one in members], dtype),

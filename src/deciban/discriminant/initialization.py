@@ -1,13 +1,13 @@
-"""The start of a discriminant analysis: prepared features, and LDA's exact ILRL and residual.
+"""The start for a discriminant analysis: prepared features, and LDA's exact ILRL and residual.
 
-Flows, unlike trees, depend on the scale of features. A feature with values beyond six robust
+Flows, unlike trees, depend on the features' scale. A feature with values beyond six robust
 standard deviations goes through :math:`m + b asinh((x - m) / b)`, which is the identity near its
 median m and a logarithm beyond the bend b. The map is smooth and inverts exactly, so features,
 densities and evidence stay one model.
 
 With features whitened by the covariance within the classes and class means m_i on the rows of M,
 the ILRL of linear discriminant analysis is affine, Vᵀ (M x - diag(M Mᵀ) / 2), and distributed as
-the calibrated Gaussian family of covariance B Bᵀ, B = Vᵀ M. What is orthogonal to the rows of B is
+the calibrated Gaussian family of covariance B Bᵀ, B = Vᵀ M. Directions orthogonal to B's rows are
 standard normal whatever the class: the residual.
 """
 
@@ -37,7 +37,7 @@ _TO_STANDARD = 1.4826  # times the median distance from the median is a normal's
 
 
 class Whitening(NamedTuple):
-    """Features of unit covariance within the classes: ``(x - mean) / scale @ matrix.T``."""
+    """Features with unit covariance within classes: ``(x - mean) / scale @ matrix.T``."""
 
     mean: Floats
     scale: Floats
@@ -84,7 +84,6 @@ class Tails(NamedTuple):
             return self._map(Y, np.sinh)
 
     def log_slopes(self, X: Floats) -> Floats:
-        """Log |det| of the map at each sample."""
         j = np.isfinite(self.bend)
         return -np.log(np.hypot(1.0, (X[:, j] - self.center[j]) / self.bend[j])).sum(axis=1)
 
@@ -99,7 +98,7 @@ class Tails(NamedTuple):
 
 
 class Preparation(NamedTuple):
-    """Tails, then whitening: the input of a flow."""
+    """Tails, then whitening: the input for a flow."""
 
     tails: Tails
     whitening: Whitening
@@ -111,7 +110,6 @@ class Preparation(NamedTuple):
         return self.tails.invert(self.whitening.invert(W))
 
     def log_slopes(self, X: Floats) -> Floats:
-        """Log |det| of the map at each sample."""
         return self.tails.log_slopes(X) + self.whitening.log_det
 
 
@@ -121,14 +119,13 @@ register_value(Preparation, tails=Tails, whitening=Whitening)
 
 
 class Start(NamedTuple):
-    """An affine map of whitened features to base space, and the covariance of its ILRL."""
+    """An affine map from whitened features to base space, and its ILRL covariance."""
 
     matrix: Floats
     offset: Floats
     covariance: Floats
 
     def evidence(self, W: Floats, V: Floats) -> Floats:
-        """Evidence of whitened features, added dimensions at their center."""
         k = len(self.covariance)
         return (W @ self.matrix[:k, : W.shape[1]].T + self.offset[:k]) @ V.T
 
@@ -146,8 +143,6 @@ class Start(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Means of the classes and covariance within them, of standardized features."""
-
     center: Floats
     scale: Floats
     means: Floats
@@ -183,7 +178,7 @@ class Totals:
         self._mass = self._mass + mass
 
     def moments(self) -> Moments:
-        """Moments of features scaled by their spread within classes.
+        """Moments for features scaled by their spread within classes.
 
         Scaled by their total spread, classes beside a distant one would look like points. It scales
         features without spread within classes; constant features count as having unit spread, so
@@ -241,7 +236,6 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
 
 
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
-    """The preparation of a CDA's features, and the start of its flow: LDA."""
     d = samples.X.shape[1]
     tails = Tails.fit(samples.X) if settings.draw_in_tails else Tails.none(d)
     samples = samples._replace(X=tails(samples.X))
@@ -289,7 +283,7 @@ def start_at(
 def linear_start(
     means: Floats, V: Floats, floor: float = 0.0, n_added: int = 0, noise: float = 0.0
 ) -> Start:
-    """LDA's solution for class means of whitened features, (D, d) with d >= D - 1.
+    """LDA's solution for whitened class means, (D, d) with d >= D - 1.
 
     ``floor`` bounds the singular values of the discriminant block: coinciding class means would
     leave nothing to learn from. The last ``n_added`` columns are independent normals instead of
@@ -312,7 +306,7 @@ def linear_start(
 
 
 def _turn_to_added(Wt: Floats, share: Floats, n_added: int) -> Floats:
-    """Unit directions with this share of the features, and the rest of an added dimension."""
+    """Unit directions: this share from the features, the rest from an added dimension."""
     Wt = Wt.copy()
     d = Wt.shape[1]
     for j, k in enumerate(reversed(range(max(0, len(Wt) - n_added), len(Wt)))):
@@ -322,7 +316,7 @@ def _turn_to_added(Wt: Floats, share: Floats, n_added: int) -> Floats:
 
 
 def paper_start(means: Floats, V: Floats) -> Start:
-    """The paper's appendix: the identity, and the covariance of the divergences of LDA."""
+    """The paper's appendix: the identity, and the covariance for LDA's divergences."""
     n = means.shape[1]
     gaps = means[:, None, :] - means[None, :, :]
     sigma = covariance_of(0.5 * np.sum(gaps * gaps, axis=2), V)

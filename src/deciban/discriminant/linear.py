@@ -47,13 +47,13 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     Parameters
     ----------
     shrinkage : float, default 0
-        Shrinkage for the standardized features' covariance, from 0 (none) to 1 (a multiple of the
+        Shrinkage for the standardized features' covariance, from 0 (none) to 1 (the scaled
         identity).
     prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
         Prior for ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It does
         not affect the evidence and may be set after ``fit``.
     basis : Basis, default Gram-Schmidt
-        Basis of the ILRL.
+        Basis for the ILRL.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     See Also
     --------
     deciban.QuadraticDiscriminant : A covariance for each class.
-    deciban.CompositionalDiscriminantAnalysis : Classes of any shape.
+    deciban.CompositionalDiscriminantAnalysis : Classes with any shape.
     deciban.calibration.CalibratedEvidenceClassifier : Evidence by any scikit-learn classifier.
 
     Examples
@@ -231,7 +231,7 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     See Also
     --------
     deciban.LinearDiscriminant : One covariance for all classes, which needs fewer samples.
-    deciban.CompositionalDiscriminantAnalysis : Classes of any shape.
+    deciban.CompositionalDiscriminantAnalysis : Classes with any shape.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """A discriminant flow: its base density, the loss of its training, and a map of its residual.
 
 A flow sends features to (l, r), and its evidence depends on l alone. An invertible map g(r; l)
-gives another base space, (l, g(r; l)), with the same evidence, and can free the residual of what
-it tells about the class. It consists of couplings that read l beside one half of r, and is trained
-last, by likelihood alone, without the noise and the cross-entropy that the evidence needs.
+gives another base space, (l, g(r; l)), with the same evidence, and can make the residual
+independent from the class. It consists of couplings that read l beside one half of r, and is
+trained last, by likelihood alone, without the noise and the cross-entropy that evidence needs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HELD_OUT, _MAX_HELD_OUT = 0.1, 2_000  # share and number of samples to tell the
 def init_residual(
     rng: np.random.Generator, n_given: int, n_mapped: int, n_couplings: int, dtype: Any
 ) -> Params:
-    """Parameters of the identity; the ILRL is read in units of ``scale``, which is not learned."""
+    """The identity's parameters; the ILRL is read in units of ``scale``, which is not learned."""
     couplings = []
     for k in range(n_couplings):
         seen, mapped = _halves(k, n_mapped)
@@ -60,14 +60,13 @@ def map_residual(params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def restore_residual(params: Params, z: jax.Array) -> jax.Array:
-    """The (l, r) of (l, g(r; l))."""
     return _run(params, z, reversed(range(len(params["couplings"]))), _SCALING.inverse)[0]
 
 
 def train_residual(
     Z: Floats, weight: Floats, n_given: int, n_couplings: int, dtype: str, seed: int, verbose: bool
 ) -> Params:
-    """Parameters that make the residuals of points in base space most likely.
+    """Parameters that make the residuals most likely.
 
     They are those of the best epoch on a tenth of the samples, at worst the identity.
     """
@@ -131,7 +130,6 @@ def _run(
 
 
 def _halves(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of the residual that coupling k reads, and those that it maps."""
     order = np.random.default_rng(k // 2).permutation(n).astype(np.int32)
     first, second = order[: n // 2], order[n // 2 :]
     return (second, first) if k % 2 and len(first) else (first, second)
@@ -139,7 +137,7 @@ def _halves(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Model:
-    """A flow and the base density of its values: a calibrated ILRL and a standard normal residual.
+    """A flow and its base density: a calibrated ILRL and a standard normal residual.
 
     It holds settings only and is hashable. ``contrast`` is the basis, as nested tuples.
     """
@@ -155,7 +153,7 @@ class Model:
     def init(self, key: jax.Array | int, start: Start | None = None, *, dtype: str) -> Params:
         """Parameters that start at an affine map and a covariance, by default the identity.
 
-        ``log_mix`` is not learned: the logarithm of the classes' shares of the training samples.
+        ``log_mix`` is not learned: the log of the class mix.
         """
         matrix, offset, covariance = start or (None, None, np.eye(self.n_classes - 1))
         return {
@@ -169,14 +167,12 @@ class Model:
         return {"flow": self.flow.decays(params["flow"]), "covariance": False, "log_mix": False}
 
     def finish(self, params: Params, finish: Finish) -> Params:
-        """Parameters of a trained flow with an affine map of the base space at its end."""
         dtype = params["covariance"].dtype
         F, offset = finish.matrix.astype(dtype), finish.offset.astype(dtype)
         covariance = log_cholesky(finish.covariance).astype(dtype)
         return params | {"covariance": covariance, "finish": {"matrix": F, "offset": offset}}
 
     def mix(self, params: Params, mixture: CalibratedMixture) -> Params:
-        """Parameters with a mixture of families in the place of the one that was trained."""
         dtype = params["covariance"].dtype
         covariances = [log_cholesky(one.covariance) for one in mixture.families]
         return params | {
@@ -239,7 +235,7 @@ class Model:
         return scores, log_f + rest - scores[..., 0]
 
     def loss(self, params: Params, options: Params, batch: Batch) -> jax.Array:
-        """Cross-entropy of the posteriors at the samples' own mix, and negative log-likelihood.
+        """Cross-entropy at the samples' own mix, and negative log-likelihood.
 
         With any other prior the class mix would find its way into the evidence.
         """
@@ -260,13 +256,12 @@ class Model:
         return x + sizes * jax.random.normal(key, x.shape, x.dtype), truth, weight
 
     def ilr(self, params: Params, x: jax.Array) -> jax.Array:
-        """ILRLs of prepared features, (n, D - 1), with added dimensions at their center."""
         z, _ = self.forward(params, jnp.pad(x, ((0, 0), (0, self.n_added))))
         return z[..., : self.n_classes - 1]
 
 
 def _log_density_of_first(free: jax.Array, l: jax.Array, V: jax.Array) -> jax.Array:
-    """Log-density of ILRLs under the first class of a family, but for a constant."""
+    """Log-density under a family's first class, up to a constant."""
     L = cholesky(free)
     VL = V @ L
     mu = (VL @ L.T)[0] - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))
@@ -275,7 +270,7 @@ def _log_density_of_first(free: jax.Array, l: jax.Array, V: jax.Array) -> jax.Ar
 
 
 def _at(truth: jax.Array, values: jax.Array) -> jax.Array:
-    """The value of each sample's own class; as a sum, which needs no gather and no scatter."""
+    """The value for each sample's own class; a sum needs no gather and no scatter."""
     return jnp.sum(jnp.where(truth[:, None] == np.arange(values.shape[1]), values, 0.0), axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Compiled programs: the training of flows, and what fitted flows give for rows of a table."""
+"""Compiled programs: training, and evaluation on rows of a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def make_trainer(model: Model, dtype: str, **options: Any) -> Trainer:
 
 @lru_cache(maxsize=32)
 def ilr_program(model: Model, dtype: str, own_data: bool = False) -> Any:
-    """ILRLs from vectors of parameters and prepared features (own ones of each member)."""
     layout = _layout(model, dtype)
 
     def ilr(vectors: Vectors, x: jax.Array) -> jax.Array:
@@ -73,7 +72,7 @@ def use_precision(dtype: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FittedFlows:
-    """One flow, or the members of an ensemble, with their parameters."""
+    """A flow or an ensemble, with its parameters."""
 
     model: Model
     settings: Settings
@@ -86,7 +85,7 @@ class FittedFlows:
         return [jax.tree.map(lambda a, e=e: a[e], self.params) for e in range(E)]
 
     def only_member(self) -> Params:
-        """Parameters of a single flow; an ensemble has no base space."""
+        """The parameters, unless this is an ensemble, which has no base space."""
         if self.settings.n_estimators > 1:
             raise InputError(
                 f"the base space must be that of one flow; this is an ensemble of "
@@ -95,13 +94,13 @@ class FittedFlows:
         return self.params
 
     def to_base(self, W: Floats) -> Floats:
-        """Base space of whitened features, added dimensions included."""
+        """Base space for whitened features with added dimensions."""
         Z = self.base_of(self.only_member(), W)
         self._require_finite(Z)
         return Z
 
     def base_of(self, params: Params, W: Floats) -> Floats:
-        """The same for a member of an ensemble, whatever it gives."""
+        """The same for any member."""
         if self.settings.calibrate:  # with any finish it is the program that gives evidence later
             params = self.model.without_effect() | params
         return self._compute(_describe, params, W, slice(self.model.flow.n_features))
@@ -110,9 +109,9 @@ class FittedFlows:
         return self._compute(_inverse, self.only_member(), Z)
 
     def features_at(self, Z: Floats) -> Floats:
-        """Whitened features whose evidence is the ILRL of points in base space.
+        """Whitened features with the ILRL in Z.
 
-        Rows that miss it are tried again with less of their residual; the nearest attempt is kept.
+        Rows that miss it are tried again with less residual; the nearest attempt is kept.
         """
         best = self._compute(_at_ilr, self.only_member(), Z)
         Z = Z.copy()
@@ -127,7 +126,7 @@ class FittedFlows:
         return best[:, :-1]
 
     def log_likelihoods(self, W: Floats) -> Floats:
-        """Centered evidence of whitened features, with added dimensions at their center."""
+        """Centered evidence, with added dimensions at their center."""
         added = np.zeros((len(W), self.settings.augment))
         each = [self._parts(params, np.hstack([W, added]))[0] for params in self.members()]
         return sum(scores - scores.mean(axis=1, keepdims=True) for scores in each) / len(each)
@@ -142,7 +141,7 @@ class FittedFlows:
         return pooled - np.log(self.settings.n_estimators)
 
     def _average(self, params: Params, W: Floats, draws: Floats) -> Floats:
-        """Log of the mean density over draws of added dimensions, given these."""
+        """Log of the mean density over draws for added dimensions."""
         scores = np.zeros((len(W), self.model.n_classes))
         common = np.full(len(W), -np.inf)
         for a in draws:
@@ -158,7 +157,6 @@ class FittedFlows:
         return scores + (common - np.log(len(draws)))[:, None]
 
     def _parts(self, params: Params, W: Floats) -> tuple[Floats, Floats]:
-        """The evidence (n, D) and what all classes share (n,) of the log-densities."""
         out = self._compute(_describe, params, W, slice(self.model.flow.n_features, None))
         self._require_finite(out)
         return out[:, :-1], out[:, -1]
@@ -175,7 +173,7 @@ class FittedFlows:
     def _compute(
         self, program: Program, params: Params, values: Floats, columns: slice = slice(None)
     ) -> Floats:
-        """Columns that a program gives for rows, which it takes in batches of few sizes."""
+        """Columns from a program, which takes rows in batches with few sizes."""
         compiled = _compile(program, self.model.flow.has_small_kernels)
         rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
         results = []
@@ -216,7 +214,6 @@ class FittedFlows:
         jax.tree.map(check_like, expected, self.params)  # raises if the trees differ
 
     def _expected_parts(self, n: int) -> Params:
-        """Parameters of the parts that the flow has besides the first ones."""
         k, dtype, parts = self.model.n_classes - 1, self.settings.dtype, {}
         if "finish" in self.params:
             parts["finish"] = {"matrix": np.eye(n, dtype=dtype), "offset": np.zeros(n, dtype)}
@@ -239,7 +236,7 @@ def _compile(program: Program, quick: bool) -> Program:
 
 
 def _describe(model: Model, params: Params, x: jax.Array) -> jax.Array:
-    """Base space, evidence and, in the last column, what the log-densities of all classes share."""
+    """Base space, evidence and, last, the common part in all classes' log-densities."""
     z, log_det = model.forward(params, x)
     scores, common = model.parts_at(params, z, log_det)
     return jnp.concatenate([z, scores, common[:, None]], axis=1)

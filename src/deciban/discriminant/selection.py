@@ -44,7 +44,7 @@ _PARTS = 4  # of which one is held out where one is enough
 
 
 class Choice(NamedTuple):
-    """The chosen settings, with the flow of all samples unless LDA itself is chosen."""
+    """The chosen settings, with their flow unless LDA itself is chosen."""
 
     settings: Settings
     params: Vectors | None  # with the members of an ensemble on the first axis
@@ -54,9 +54,9 @@ class Choice(NamedTuple):
 
 
 def assign_folds(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Fold of each sample, alike in every class; -1 for the only sample of a class.
+    """Folds, alike in every class; -1 for a class's only sample.
 
-    Every class is then among the samples outside of each fold.
+    Every class then occurs outside each fold.
     """
     rng = np.random.default_rng(seed)
     fold = np.full(len(codes), -1)
@@ -76,7 +76,7 @@ class Selection:
 
     @classmethod
     def plan(cls, samples: Samples, V: Floats, options: list[Settings], seed: int) -> Selection:
-        """Folds for settings that ask for them; one of four parts where one fold is enough."""
+        """Folds as the settings ask for them; a single fold is one part in four."""
         n_folds = options[0].folds
         fold = assign_folds(samples.codes, n_folds if n_folds > 1 else _PARTS, seed)
         fold = np.where(fold < n_folds, fold, -1)
@@ -96,7 +96,7 @@ class Selection:
 
     @property
     def parts(self) -> list[NDArray[np.bool_]]:
-        """Samples to train on: all but a fold, for every fold, and then all of them."""
+        """Samples to train on: all but a fold, for every fold, and then all."""
         n_folds = self.options[0].folds
         return [*(self.fold != f for f in range(n_folds)), np.ones(len(self.fold), dtype=bool)]
 
@@ -119,7 +119,6 @@ class Selection:
         )
 
     def members(self) -> Iterator[tuple[Settings, int]]:
-        """Settings and part of each member; an ensemble has several of each."""
         for settings in self.options:
             for p in range(len(self.parts)):
                 yield from [(settings, p)] * settings.n_estimators
@@ -161,7 +160,6 @@ class Selection:
         return replace(state, kept=kept)
 
     def _all_samples(self, vectors: Vectors) -> Vectors:
-        """Vectors of flows of all samples, of shape (settings, members of an ensemble, size)."""
         shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
         return tuple(np.asarray(vector).reshape(*shape, -1)[:, -1] for vector in vectors)
 
@@ -216,7 +214,6 @@ class Selection:
         return Choice(tried[best], params, self.rows, ilrs[best], report)
 
     def _linear_ilr(self, settings: Settings) -> Floats:
-        """ILRLs of the judged samples from LDA of the samples outside of their folds."""
         ilr = np.zeros((len(self.fold), self.V.shape[1]))
         for f, part in enumerate(self.parts[:-1]):
             prepare, start = initialize(self.samples.at(part), self.V, settings)
@@ -226,7 +223,7 @@ class Selection:
 
 
 def _is_worse(losses: Floats, best: Floats, n_errors: float) -> NDArray[np.bool_]:
-    """Whether losses on the last axis exceed the best by so many standard errors of the mean."""
+    """Whether losses, on the last axis, exceed the best by so many standard errors."""
     with np.errstate(invalid="ignore"):  # losses are infinite until the first that is finite
         gap = losses - best
         doubt = gap.std(axis=-1) / max(1, gap.shape[-1]) ** 0.5

@@ -96,9 +96,9 @@ register_value(Settings, **{setting.name: object for setting in fields(Settings)
 
 
 def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
-    """Settings of an estimator for n samples with d features and D classes, "auto" replaced.
+    """Settings for n samples with d features and D classes, with "auto" replaced.
 
-    Several where the best are chosen on folds of the samples.
+    There are several if the best are chosen on folds.
     """
     if estimator.preset not in (None, "paper"):
         raise InputError(
@@ -138,14 +138,14 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
 
 
 def _n_folds(n: int, d: int) -> int:
-    """Number of folds that settings are chosen on; 1 is one held-out part of four."""
+    """Number of folds for choosing settings; 1 is one held-out part in four."""
     if n >= _FEW and n * d > _LARGE:
         return 1
     return next((folds for least, folds in _FOLDS if n < least), 3 if n * d <= _SMALL else 1)
 
 
 def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
-    """Settings that gave the best held-out evidence on tables of this size."""
+    """Settings that gave the best held-out evidence on tables with this size."""
     many, few = n >= MANY, n < _FEW
     wide = many and d >= 16
     batch_size = 256 if not few else max(16, n // 10)

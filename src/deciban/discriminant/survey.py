@@ -84,7 +84,6 @@ class Shuffle:
             n -= self._size
 
     def _take(self, buffer: Arrays, n: int, rng: np.random.Generator) -> Arrays:
-        """A chunk of the first n samples; later ones move into its place."""
         rows = rng.choice(n, self._size, replace=False)
         chunk = tuple(array[rows] for array in buffer)
         end = n - self._size
@@ -96,9 +95,9 @@ class Shuffle:
 
 
 class Survey:
-    """Samples beyond memory, read for an estimator, on which it sets what ``fit`` sets.
+    """Samples beyond memory, read for an estimator whose attributes it sets, as ``fit`` does.
 
-    There are ``n`` samples of positive weight; ``mass`` is the sum of the weights of each class.
+    There are ``n`` samples with positive weight; ``mass`` is each class's total weight.
     """
 
     def __init__(self, estimator: Any, batches: Batches, seed: int) -> None:
@@ -128,7 +127,7 @@ class Survey:
         estimator.classes_ = encode_classes(np.concatenate(labels))[0]
 
     def _take_sample(self, rng: np.random.Generator) -> None:
-        """Count samples, and draw some at random; those with gaps show where values are missing."""
+        """Count samples, and draw some at random; more with gaps show missing values."""
         estimator, D = self._estimator, len(self._estimator.classes_)
         self.n, self.mass, counts = 0, np.zeros(D), np.zeros(D)
         sample: _Sample | None = None
@@ -168,7 +167,7 @@ class Survey:
     def prepare(
         self, left_out: NDArray[np.bool_], V: Floats, settings: Settings
     ) -> tuple[Preparation, Start]:
-        """Preparation and start of a flow that learns from all but some samples of the sample."""
+        """Preparation and start for a flow that learns from all other samples."""
         sample = self.sample
         tails = Tails.none(sample.X.shape[1])
         if settings.draw_in_tails:
@@ -195,7 +194,7 @@ class Survey:
         return np.dtype(dtype).itemsize * (self.sample.X.shape[1] + 1) + 4
 
     def read(self, left_out: NDArray[np.bool_], *order: Any) -> Iterator[Samples]:
-        """Samples as features, without those of the sample that are left out."""
+        """Samples as features, without those left out."""
         batches = self._batches.without(np.sort(self._rows[left_out]))
         for _, codes, classes, weight in self._read(batches.read(*order)):
             yield Samples(self._estimator.columns_.encode(codes), classes, weight)
@@ -203,14 +202,14 @@ class Survey:
     def prepared(
         self, samples: Iterator[Samples], prepare: Preparation, dtype: str
     ) -> Iterator[Arrays]:
-        """Samples as a flow learns from them, with weights of mean one."""
+        """Samples for training, with mean weight one."""
         mean_weight = self.mass.sum() / self.n
         for some in samples:
             weight = (some.weight / mean_weight).astype(dtype)
             yield prepare(some.X).astype(dtype), some.codes.astype(np.int32), weight
 
     def _read(self, pieces: Iterator[Piece]) -> Iterator[tuple[Any, ...]]:
-        """Numbers, codes, classes and weights of samples that count, some thousands at once."""
+        """Numbers, codes, classes and weights for thousands of samples at once."""
         estimator = self._estimator
         classes = estimator.classes_.tolist()
         for piece in pieces:
@@ -227,14 +226,11 @@ class Survey:
 
 
 class _Sample:
-    """A random sample, in which each class has a few."""
-
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
         self._parts: list[tuple[np.ndarray, ...]] = []
 
     def add(self, *arrays: np.ndarray) -> None:
-        """Add samples: random numbers, what is wanted of them, and in the fourth array classes."""
         self._parts.append(arrays)
         self._size += len(arrays[0])
         if self._size > self._most + self._most // 4 + _ROWS:
@@ -242,7 +238,7 @@ class _Sample:
             self._size = len(self._parts[0][0])
 
     def take(self) -> tuple[np.ndarray, ...]:
-        """Those with the lowest random numbers, of all and of each class, in order of these."""
+        """Samples with the lowest random numbers, overall and per class, in their order."""
         arrays = tuple(map(np.concatenate, zip(*self._parts, strict=True)))
         order = np.argsort(arrays[0])
         classes = arrays[3][order]

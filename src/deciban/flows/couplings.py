@@ -1,4 +1,4 @@
-"""Couplings: a network reads half of the features and sets an elementwise map of the other half.
+"""Couplings: a network reads half the features and sets an elementwise map for the other half.
 
 Scale and shift is RealNVP's (Dinh et al., 2017). The splines are those of Durkan et al. (2019),
 with the identity as tails. Within bin k, of width w, height h and mean slope s = h / w, with slopes
@@ -171,7 +171,7 @@ class Spline:
         return jnp.where(inside, x, y), jnp.where(inside, -_log_slope(b, s, xi, rest), 0.0)
 
     def _bin(self, values: jax.Array, raw: jax.Array, *, by_height: bool) -> _Bin:
-        """The bin that each value falls into; all arrays have the shape of the values."""
+        """The bin for each value; all arrays have the values' shape."""
         K = self.bins
         raw = raw.reshape(*raw.shape[:-1], -1, self.n_parameters)
         widths = jax.nn.softmax(raw[..., :K])
@@ -231,7 +231,7 @@ def _log_slope(b: _Bin, s: jax.Array, xi: jax.Array, rest: jax.Array) -> jax.Arr
 
 
 def _place(b: _Bin, s: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """ξ and 1 - ξ at the share θ of a bin's height.
+    """ξ and 1 - ξ at the share θ in a bin's height.
 
     The root of Durkan's quadratic, with a discriminant that is a sum of squares: with
     u = δ₀ (1 - θ) - δ₁ θ and R² = u² + 4 s² θ (1 - θ), ξ : 1 - ξ is 2 s θ : u + R.

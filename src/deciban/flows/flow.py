@@ -49,12 +49,12 @@ class Flow:
     ----------
     n_features : int
     n_couplings : int, default 6
-        Couplings map the two halves of the features in turn. With 0, only the affine map is left.
+        Couplings map two halves in turn. With 0, only the affine map is left.
     kind : {"affine", "spline"}, default "affine"
         Couplings scale and shift each feature (RealNVP) or apply a monotone rational-quadratic
         spline.
     width, depth : int, default 64 and 2
-        Hidden units per layer and hidden layers of the network in each coupling.
+        Hidden units per layer and hidden layers in each coupling's network.
     activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
     mixing : {"random", "linear", "none"}, default "random"
         Between pairs of couplings: a new random split into halves, such a split with a learned
@@ -136,12 +136,12 @@ class Flow:
         Parameters
         ----------
         key : int or random key, as ``jax.random.key`` makes
-            Seed for the weights of the networks.
+            Seed for the networks' weights.
         matrix : array of shape (d, d), default identity
             A, invertible. One step size suits all parameters only if features and z vary alike.
         offset : array of shape (d,), default zero
         dtype : float32 or float64, default float32
-            Precision of the parameters and all results; see ``double_precision``.
+            Precision for parameters and results; see ``double_precision``.
 
         Returns
         -------
@@ -227,17 +227,17 @@ class Flow:
         return Spline(self.bins, self.bound, self.log_scale_bound)
 
     def _flips(self, k: int) -> bool:
-        """Whether coupling k maps the first half; that of a single feature is empty."""
+        """Whether coupling k maps the first half, which is empty for a single feature."""
         return k % 2 == 1 and self.n_features > 1
 
     @property
     def has_small_kernels(self) -> bool:
-        """Whether programs of this flow are many small kernels: see ``runtime.jit``."""
+        """Whether programs are many small kernels: see ``runtime.jit``."""
         return self._is_small and self.kind == "affine"
 
     @property
     def _is_small(self) -> bool:
-        """Whether compilation takes longer than training: pairs of couplings are one loop then."""
+        """Whether compilation takes longer than training; couplings then run in a loop."""
         return self.width <= _SMALL and self.n_features <= _SMALL and self.n_couplings > 3
 
     def _read(self, params: Params, values: Any, name: str) -> jax.Array:
@@ -361,7 +361,7 @@ def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
 
 
 def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
-    """Permutations as ``_permute`` takes them; the gradient of a gather is a slow loop."""
+    """Permutations for ``_permute``; a gather's gradient would be a slow loop."""
     return np.eye(flow.n_features, dtype=bool)[permutation] if flow._is_small else permutation
 
 
@@ -374,7 +374,7 @@ def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
 
 @lru_cache(maxsize=64)
 def _orders(flow: Flow) -> np.ndarray:
-    """Permutation of the features before each pair of couplings; before the first one, identity.
+    """Feature order before each pair of couplings; before the first one, identity.
 
     Two couplings map all features, so a new split comes after two. (Reversal, as often used, would
     cancel the alternation of the halves.)
@@ -386,7 +386,7 @@ def _orders(flow: Flow) -> np.ndarray:
 
 
 def _last_order(flow: Flow) -> np.ndarray:
-    """Where each feature of the last coupling comes from: all permutations, one after another."""
+    """The feature order after all permutations."""
     order = np.arange(flow.n_features, dtype=np.int32)
     for change in _orders(flow):
         order = order[change]

@@ -41,8 +41,8 @@ _MIN_SECONDS = 0.01  # of a compilation that is worth a file
 def double_precision() -> AbstractContextManager[Any]:
     """Context in which JAX computes in float64.
 
-    Use it around ``init`` and around all uses of the parameters. The global flag stays unchanged,
-    so other users of JAX in the process see no difference.
+    Use it around ``init`` and whenever the parameters are used. The global flag stays unchanged,
+    so nothing else in the process changes.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def double_precision() -> AbstractContextManager[Any]:
 
     See Also
     --------
-    deciban.flows.Flow.init : Makes parameters of a given precision.
+    deciban.flows.Flow.init : Makes parameters with a given precision.
 
     Examples
     --------
@@ -158,14 +158,14 @@ class Spread:
         return _place(tree, NamedSharding(self._mesh, _spec()))
 
     def divide(self, rows: Any) -> Any:
-        """Rows of batches, which are on the last axis, divided among the devices."""
+        """Rows, on the last axis, divided among the devices."""
         if self._mesh is None:
             return rows
         spec = _spec(*[None] * (np.ndim(rows) - 1), "batch")
         return _place(rows, NamedSharding(self._mesh, spec))
 
     def add_up(self, function: Callable[..., Tree]) -> Callable[..., Tree]:
-        """The sum over devices of a function whose last argument is a divided batch."""
+        """The function's sum over devices; its last argument is a divided batch."""
         if self.n_shares == 1:
             return function
 
@@ -180,7 +180,7 @@ class Spread:
         return run
 
     def local(self, tree: Tree) -> Tree:
-        """The copies on the first device of this process."""
+        """The copies on this process's first device."""
         if self._mesh is None:
             return tree
         return jax.tree.map(lambda array: array.addressable_data(0), tree)

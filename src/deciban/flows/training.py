@@ -2,7 +2,7 @@
 
 Any number of members train at once, each with its own parameters, options and random numbers, and
 optionally its own samples. An epoch depends only on the state before it and on the seed, so an
-interrupted run ends where it would have ended.
+interrupted run ends with the same result.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class Trainer:
         keys: jax.Array,
         data: Tree,
     ) -> tuple[Vectors, dict[str, Any], Vectors, jax.Array, jax.Array]:
-        """All batches, in the order of their rows; also mean loss and share of skipped steps."""
+        """All batches in their order; also the mean loss and the share of skipped steps."""
         start = (vectors, optimizer, average)
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
@@ -288,7 +288,7 @@ class Trainer:
     def _update(
         self, carry: Any, slopes: Sequence[jax.Array], factor: Any, usable: Any, decay: Any
     ) -> Any:
-        """One step of Adam with decoupled weight decay, and of the average; none if not usable."""
+        """A step by Adam with decoupled weight decay, and the average; none if not usable."""
         vectors, state, average = carry
         count = state["count"] + 1
         rate = factor * self._rate(state["count"])
@@ -325,7 +325,7 @@ class Trainer:
 
 
 def _ahead(items: Iterator[Tree]) -> Iterator[Tree]:
-    """The items of an iterator, each of which is made while the one before it is used."""
+    """Items from an iterator, each made while the one before it is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)
         while (item := coming.result()) is not None:
