@@ -118,13 +118,6 @@ def test_every_estimator_can_be_loaded_from_a_file():
         assert [name for name in names if _find_class(name) is not getattr(module, name)] == []
 
 
-@pytest.mark.parametrize("part", ["parametrize_with_checks", "tmp_path"])
-def test_every_calibrator_goes_through_the_checks_and_through_a_file(part):
-    names = public_names(calibration, is_estimator)
-    tests = (ROOT / "tests" / "calibration").glob("*.py")
-    assert not_named_in(names, tests, containing=part) == []
-
-
 @pytest.mark.parametrize("place", ["tests/plots/test_drawing.py", "examples/gallery/displays/*.py"])
 def test_every_display_is_drawn_in_the_tests_and_in_the_gallery(place):
     names = public_names(plots, is_display)

@@ -24,13 +24,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban.calibration import (
     AffineCalibrator,
+    BootstrapCalibrator,
     BoundedCalibrator,
     CalibratedEvidenceClassifier,
     ColumnOrderWarning,
     CurvedCalibrator,
     FusionWarning,
     GaussianCalibrator,
-    IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
     MonotoneCalibrator,
@@ -38,23 +38,15 @@ from deciban.calibration import (
     SeparableWarning,
 )
 from deciban.exceptions import InputError
+from public_calibrators import FOR_TWO
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["cat", "dog", "eel"])
 CALIBRATORS = [
-    AffineCalibrator(),
+    *FOR_TWO,
     AffineCalibrator("diagonal"),
     AffineCalibrator("full", ridge=0.01),
-    CurvedCalibrator(),
-    GaussianCalibrator(),
-    IdentityCalibrator(),
-    IsotonicCalibrator(),
-    KernelDensityCalibrator(),
-    MonotoneCalibrator(),
-    BoundedCalibrator(),
     BoundedCalibrator(IsotonicCalibrator()),
 ]
-
-
 QUICK = [AffineCalibrator(), IsotonicCalibrator()]
 REST = [c for c in CALIBRATORS if str(c) not in map(str, QUICK)]
 
@@ -551,7 +543,7 @@ def test_weights_of_any_scale_are_taken(calibrator, scale):
     calibrated = clone(calibrator).fit(evidence, y, sample_weight=weight).evidence(evidence)
     assert not np.isnan(calibrated.llr("yes", "no")).any()
     # In these, weights count samples, however few or many.
-    counts = KernelDensityCalibrator | BoundedCalibrator | MonotoneCalibrator
+    counts = KernelDensityCalibrator | BoundedCalibrator | BootstrapCalibrator | MonotoneCalibrator
     if not isinstance(calibrator, counts):
         of_many = {"ridge": calibrator.ridge or 0} if hasattr(calibrator, "ridge") else {}
         of_many |= {"predictive": False} if hasattr(calibrator, "predictive") else {}

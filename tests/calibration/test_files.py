@@ -19,12 +19,12 @@ from deciban.calibration import (
     CalibratedEvidenceClassifier,
     CurvedCalibrator,
     GaussianCalibrator,
-    IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
     MonotoneCalibrator,
 )
 from deciban.exceptions import InputError
+from public_calibrators import FOR_SEVERAL, FOR_TWO
 
 PAIR = CalibratedGaussian.from_divergences([4.0])
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
@@ -36,28 +36,22 @@ NAMES = {
     "floats": [1.0, 2.0, 3.0],
 }
 TWO = [
+    *FOR_TWO,
     AffineCalibrator("full", prior=[0.3, 0.7]),
     AffineCalibrator(ridge=np.float64(0.01), prior="empirical"),
-    CurvedCalibrator(),
     GaussianCalibrator("separate", shrinkage=0.1),
-    IdentityCalibrator(),
     IsotonicCalibrator(prior=(0.25, 0.75)),
-    KernelDensityCalibrator("scott"),
     MonotoneCalibrator(misleading=2.0),
     KernelDensityCalibrator(0.5, prior=np.array([0.1, 0.9])),
-    BoundedCalibrator(),
     BoundedCalibrator(IsotonicCalibrator(), misleading=2.0, prior="empirical"),
     BoundedCalibrator(BoundedCalibrator(KernelDensityCalibrator())),
 ]
 SEVERAL = [
-    AffineCalibrator(),
+    *FOR_SEVERAL,
     AffineCalibrator("diagonal", offset=False, basis=Basis(TREE.contrast)),
     AffineCalibrator("full", ridge=0.1, prior=[0.2, 0.3, 0.5]),
     CurvedCalibrator(prior="empirical"),
-    GaussianCalibrator(),
     GaussianCalibrator("separate"),
-    IdentityCalibrator(),
-    MonotoneCalibrator(prior="empirical"),
     BoundedCalibrator(AffineCalibrator("full", prior=[0.2, 0.3, 0.5])),
 ]
 

@@ -177,11 +177,12 @@ class MonotoneCalibrator(Calibrator):
     def _calibrate(self, evidence: Evidence) -> Evidence:
         l = finite_ilr(evidence)
         if isinstance(self.map_, PooledBlocks):
-            first, second = evidence.classes
-            return Evidence.from_llr(
-                self.map_.transform(evidence.llr(second, first)), second, first
-            )
-        return Evidence._from_ilr(self.map_(l), None, evidence.classes)
+            first, second = Basis.gram_schmidt(2).contrast
+            llr = self.map_.transform(l @ (second - first))
+            calibrated = (llr / (second - first))[:, None]
+        else:
+            calibrated = self.map_(l)
+        return Evidence._from_ilr(calibrated, None, evidence.classes)
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
