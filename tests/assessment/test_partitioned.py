@@ -321,14 +321,14 @@ def test_maps_count_samples_not_folds():
     found, _ = assess_partitions(data, n_resamples=20, in_memory=0)
     assert found["discrimination"].low < metrics.cross_entropy(y, table)
     samples, prior = Labelled(Evidence(table, [0, 1, 2]), y), np.full(3, 1 / 3)
-    maps = fit_maps(samples, folds_of(hash_labels(groups)), prior)
+    l = gram_schmidt_ilr(samples)
+    maps = fit_maps(l, y, folds_of(hash_labels(groups)), prior)
     counts = np.array([np.bincount(y[~odd], minlength=3), np.bincount(y[odd], minlength=3)])
-    squares = np.abs(gram_schmidt_ilr(samples)).mean(axis=0) ** 2
+    squares = np.abs(l).mean(axis=0) ** 2
     (after,) = improve_maps(data, [maps], [squares], prior, counts)
-    best = PosteriorMap.fit(samples, prior, maps.scale)
+    best = PosteriorMap.fit(l, y, prior, maps.scale)
     costs = [
-        samples.mean_by_class(-one(samples)[np.arange(len(y)), y]).mean()
-        for one in (after.fitted, best)
+        samples.mean_by_class(-one(l)[np.arange(len(y)), y]).mean() for one in (after.fitted, best)
     ]
     assert costs[0] == pytest.approx(costs[1], abs=1e-4)
 

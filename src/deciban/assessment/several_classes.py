@@ -15,7 +15,7 @@ from deciban.assessment.quantities import Posteriors, base_key, posterior_costs
 from deciban.assessment.systems import Setting, System, Words, difference_of
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
-from deciban.metrics.decomposition import PosteriorMap, split_folds
+from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr, split_folds
 from deciban.metrics.designs import Design
 from deciban.metrics.intervals import (
     EventCounts,
@@ -283,36 +283,37 @@ class FoldMaps(NamedTuple):
     without: tuple[PosteriorMap, ...]
     fitted: PosteriorMap
 
-    def apply(self, data: Labelled, fold: NDArray[Any]) -> tuple[Floats, Floats]:
+    def apply(self, l: Floats, fold: NDArray[Any]) -> tuple[Floats, Floats]:
         """Log-posteriors held out, and by the map fitted to all."""
-        return _hold_out(self.without, data, fold), self.fitted(data)
+        return _hold_out(self.without, l, fold), self.fitted(l)
 
 
-def fit_maps(data: Labelled, fold: NDArray[Any], prior: Floats) -> FoldMaps | None:
-    """A temperature or full matrices, whichever suits held-out samples better.
+def fit_maps(
+    l: Floats, codes: NDArray[np.intp], fold: NDArray[Any], prior: Floats
+) -> FoldMaps | None:
+    """A temperature or full matrices of ILRLs, whichever suits held-out samples better.
 
     None if a fold lacks a class, or no map has a finite cost.
     """
-    parts = [data.select(np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
-    if not all(part.counts.all() for part in parts):
+    parts = [fold != k for k in range(int(fold.max()) + 1)]
+    if not all(np.bincount(codes[part], minlength=len(prior)).all() for part in parts):
         return None
-    truth = np.arange(len(data.codes)), data.codes
+    truth, counts = (np.arange(len(codes)), codes), np.bincount(codes)
     scales: list[Scale] = ["scalar", "full"] if len(prior) <= _MAX_FULL else ["scalar"]
     best, least = None, np.inf
     for scale in scales:
-        without = tuple(PosteriorMap.fit(part, prior, scale) for part in parts)
-        cost = float(prior @ data.mean_by_class(-_hold_out(without, data, fold)[truth]))
-        if cost < least:
+        without = tuple(PosteriorMap.fit(l[part], codes[part], prior, scale) for part in parts)
+        sums = np.bincount(codes, -_hold_out(without, l, fold)[truth])
+        if (cost := float(prior @ (sums / counts))) < least:
             best, least = (scale, without), cost
-    return best and FoldMaps(*best, PosteriorMap.fit(data, prior, best[0]))
+    return best and FoldMaps(*best, PosteriorMap.fit(l, codes, prior, best[0]))
 
 
-def _hold_out(maps: Sequence[PosteriorMap], data: Labelled, fold: NDArray[Any]) -> Floats:
-    log_p = np.empty(data.evidence.log_likelihoods.shape)
+def _hold_out(maps: Sequence[PosteriorMap], l: Floats, fold: NDArray[Any]) -> Floats:
+    log_p = np.empty((len(l), l.shape[1] + 1))
     for k, one in enumerate(maps):
-        rows = np.flatnonzero(fold == k)
-        if len(rows):
-            log_p[rows] = one(data.select(rows))
+        if (rows := fold == k).any():
+            log_p[rows] = one(l[rows])
     return log_p
 
 
@@ -325,12 +326,12 @@ def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Flo
     if fewest < 2 or np.isinf(values).any():
         return None
     order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
-    data = data.select(order)
-    fold = np.argmax(split_folds(data.codes, min(_FOLDS, fewest), None, 0), axis=0)
-    maps, back = fit_maps(data, fold, prior), np.argsort(order)
+    l, codes, back = gram_schmidt_ilr(data)[order], data.codes[order], np.argsort(order)
+    fold = np.argmax(split_folds(codes, min(_FOLDS, fewest), None, 0), axis=0)
+    maps = fit_maps(l, codes, fold, prior)
     if maps is None:
         return None
-    held_out, fitted = maps.apply(data, fold)
+    held_out, fitted = maps.apply(l, fold)
     return held_out[back], fitted[back]
 
 

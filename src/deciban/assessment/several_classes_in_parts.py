@@ -52,9 +52,9 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
     for k, tally in enumerate(tallies):
         if not tally.n_infinite and by_fold.all():
             samples = Subsample.of_rows(some, data.classes, k).data
-            maps[k] = fit_maps(samples, fold, setting.prior)
-            sizes = np.abs(gram_schmidt_ilr(samples)).mean(axis=0)
-            squares[k] = np.minimum(sizes, _LARGEST) ** 2
+            l = gram_schmidt_ilr(samples)
+            maps[k] = fit_maps(l, samples.codes, fold, setting.prior)
+            squares[k] = np.minimum(np.abs(l).mean(axis=0), _LARGEST) ** 2
     maps = improve_maps(data, maps, squares, setting.prior, by_fold)
     function = partial(
         _sum_rows, classes=data.classes, setting=setting, maps=maps,
@@ -175,7 +175,7 @@ def _sum_rows(
         for one, values, pair in zip(maps, rows.evidence, pairs, strict=True):
             data = Labelled(evidence_of(values, classes), rows.codes)
             log_p = data.evidence.log_posterior(setting.prior)
-            after = None if one is None else one.apply(data, fold)
+            after = None if one is None else one.apply(gram_schmidt_ilr(data), fold)
             costs.append(sample_costs(data, log_p, after, setting, FOLDS))
             errors.append(expected_errors(log_p))
             order, codes, columns = pair_columns(data, pair)

@@ -19,7 +19,7 @@ from deciban.evidence.bayes import Prior, balance_weights, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
 from deciban.metrics.intervals import Seed
-from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, class_sizes, read_labelled
 from deciban.metrics.pav import pool_with_misleading
 from deciban.simplex import Basis, logparts
 
@@ -132,15 +132,20 @@ def decompose(
 
 
 def recalibrate(
-    data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]] | None = None
+    data: Labelled, family: Family, prior: Floats, folds: Sequence[NDArray[np.bool_]]
 ) -> Floats:
-    """Log-posteriors after the best map, fitted to all samples or without the sample's fold."""
-    if folds is None:
-        return _fit_map(data, prior, family)(data)
-    log_p = np.empty((len(data.codes), data.evidence.n_classes))
+    """Log-posteriors after the best map, fitted without the sample's fold."""
+    log_p = np.empty((len(data.codes), len(prior)))
+    if family == "pav" or (family == "monotone" and len(prior) == 2):
+        for held_out in folds:
+            fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
+            log_p[held_out] = _fit_pav(fitted, prior)(new)
+        return log_p
+    l = gram_schmidt_ilr(data)
     for held_out in folds:
-        fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
-        log_p[held_out] = _fit_map(fitted, prior, family)(new)
+        weight = None if data.weight is None else data.weight[~held_out]
+        fit = PosteriorMap.fit(l[~held_out], data.codes[~held_out], prior, family, weight)
+        log_p[held_out] = fit(l[held_out])
     return log_p
 
 
@@ -151,33 +156,32 @@ class PosteriorMap(NamedTuple):
     prior: Floats
 
     @classmethod
-    def fit(cls, data: Labelled, prior: Floats, family: Scale | Literal["monotone"]) -> Self:
+    def fit(
+        cls,
+        l: Floats,
+        codes: NDArray[np.intp],
+        prior: Floats,
+        family: Scale | Literal["monotone"],
+        weight: Floats | None = None,
+    ) -> Self:
         """The best map for these samples."""
-        weight = balance_weights(data.codes, data.weight, prior)
-        problem = gram_schmidt_ilr(data), data.codes, weight, np.log(prior)
-        V, sizes = Basis.gram_schmidt(len(prior)).contrast, data.sizes
+        problem = l, codes, balance_weights(codes, weight, prior), np.log(prior)
+        V = Basis.gram_schmidt(len(prior)).contrast
+        sizes = class_sizes(codes, np.ones(len(codes)) if weight is None else weight)
         if family == "monotone":
             return cls(fit_monotone(*problem, V, sizes), prior)
         return cls(fit_affine(*problem, V, family, class_sizes=sizes), prior)
 
-    def __call__(self, data: Labelled) -> Floats:
+    def __call__(self, l: Floats) -> Floats:
         """Log-posteriors after the map."""
         V = Basis.gram_schmidt(len(self.prior)).contrast
-        return np.asarray(
-            logparts.closure(self.ilrl(gram_schmidt_ilr(data)) @ V.T + np.log(self.prior))
-        )
+        return np.asarray(logparts.closure(self.ilrl(l) @ V.T + np.log(self.prior)))
 
 
 def gram_schmidt_ilr(data: Labelled) -> Floats:
     """ILRLs in the Gram-Schmidt basis, classes in their order."""
     basis = Basis.gram_schmidt(data.evidence.n_classes)
     return data.evidence.ilr(Basis(basis.contrast, data.classes))
-
-
-def _fit_map(data: Labelled, prior: Floats, family: Family) -> Any:
-    if family == "pav" or (family == "monotone" and len(prior) == 2):
-        return _fit_pav(data, prior)
-    return PosteriorMap.fit(data, prior, family)
 
 
 def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
