@@ -91,7 +91,7 @@ def test_a_tree_of_a_linkage_and_one_of_a_thousand_levels():
 
 def test_a_tree_cannot_be_changed_and_survives_pickling():
     tree = Hierarchy(ANIMALS)
-    with pytest.raises(AttributeError, match="immutable"):
+    with pytest.raises(AttributeError):
         tree.nodes = ()
     again = pickle.loads(pickle.dumps(tree))
     assert again == tree

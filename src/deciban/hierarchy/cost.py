@@ -1,4 +1,4 @@
-"""Cross-entropy over a tree of classes: what is lost at each node, by the chain rule."""
+"""Cross-entropy over a tree of classes, split among nodes by the chain rule."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_label
 
 
 class HierarchicalCost(NamedTuple):
-    """A cross-entropy and the part of each inner node of a tree, in one unit.
+    """A cross-entropy and each inner node's part in it.
 
     Attributes
     ----------
     total : float
-        Cross-entropy over the classes; the sum of ``parts``.
+        Cross-entropy over the classes, the sum of ``parts``.
     nodes : tuple of labels
         The inner nodes, the root first.
     parts : array of shape (n_inner_nodes,)
-        What is lost at each node: ``probabilities * costs``.
+        Part of each node: ``probabilities * costs``.
     probabilities : array of shape (n_inner_nodes,)
         Prior probability of each node.
     costs : array of shape (n_inner_nodes,)
-        Cross-entropy of the children of each node, among samples of that node.
+        Cross-entropy over the children of each node, on its samples.
     entropies : array of shape (n_inner_nodes,)
-        The same without evidence: entropy of the prior of the children, given the node.
+        The same without evidence: prior entropy over the children, given the node.
 
     See Also
     --------
@@ -66,11 +66,11 @@ def hierarchical_cross_entropy(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> HierarchicalCost:
-    r"""Cross-entropy as a sum over the inner nodes of a tree: what is lost at telling which apart.
+    r"""Cross-entropy as a sum over the inner nodes of a tree: which distinctions cost how much.
 
     Along the path to the true class, :math:`-\log P(k | x) = -\sum \log P(\text{child} |
-    \text{parent}, x)`. The mean is :math:`\sum_A P(A) H_A`, with :math:`H_A` the cross-entropy of
-    the children of node A among samples of A.
+    \text{parent}, x)`. The mean is :math:`\sum_A P(A) H_A`, with the cross-entropy :math:`H_A` over
+    the children of node A, on the samples in A.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def hierarchical_cross_entropy(
     --------
     deciban.metrics.cross_entropy : The total.
     deciban.metrics.decompose : The total as calibration and discrimination.
-    deciban.Hierarchy.evidence : The evidence that is judged at each node.
+    deciban.Hierarchy.evidence : The evidence at each node.
 
     Examples
     --------
@@ -121,18 +121,17 @@ def hierarchical_cross_entropy(
 
 
 def _mass(hierarchy: Hierarchy, node: Hashable, data: Labelled, prior: Floats) -> float:
-    """Prior probability of a node."""
     return sum(float(prior[data.evidence.classes.index(k)]) for k in hierarchy.leaves(node))
 
 
 def _losses(hierarchy: Hierarchy, data: Labelled, prior: Floats) -> Iterator[Floats]:
-    """For each inner node, minus the log-posterior of the true child, given the node."""
+    """Minus the log-posterior of the true child, given the node, for each inner node."""
     logs = dict(zip(hierarchy.nodes, hierarchy.log_posterior(data.evidence, prior).T, strict=True))
     rows_of = dict(zip(data.evidence.classes, data.rows_by_class, strict=True))
     for node in hierarchy.inner_nodes:
         loss = np.zeros(len(data.codes))
         for child in hierarchy.children(node):
             rows = np.concatenate([rows_of[label] for label in hierarchy.leaves(child)])
-            rows = rows[logs[node][rows] > -np.inf]  # else the cost stands at a node above
+            rows = rows[logs[node][rows] > -np.inf]  # otherwise a node above has the cost
             loss[rows] = logs[node][rows] - logs[child][rows]
         yield loss

@@ -1,4 +1,4 @@
-"""Trees as they are written: nested mappings and lists, or pairs of a child and its parent."""
+"""Read trees from nested mappings and lists, or from pairs of a child and its parent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from deciban._validation.scalars import quote
 from deciban.evidence.bayes import name_group
 from deciban.exceptions import InputError
 
-_LEAF = object()  # what stands below a class
-_UNNAMED = object()  # the name of a node that is to be called after its classes
+_LEAF = object()  # content of a class
+_UNNAMED = object()  # name of a node that is named after its classes
 
 
 def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
-    """Names and the position of the parent of each node, each before those below it.
+    """Name and parent's position of each node, parents before children.
 
-    Walks with a stack, not by recursion: a tree of 1,000 classes may be 1,000 deep.
+    Uses a stack instead of recursion: a tree over 1,000 classes may be 1,000 deep.
     """
     if isinstance(tree, Mapping) and len(tree) == 1:
         root, tree = next(iter(tree.items()))
@@ -35,7 +35,7 @@ def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
         if len(below) < 2:
             is_empty = isinstance(content, list | tuple | Mapping) and not content
             raise InputError(
-                f"every inner node of a tree must have two children or more; got {quote(content)}"
+                f"every inner node must have two children or more; got {quote(content)}"
                 f"{'' if name is _UNNAMED else f' below {quote(name)}'}. "
                 + ("Name its children, or leave the node out." if is_empty
                    else "Put a single child in the place of its parent.")
@@ -65,7 +65,7 @@ def _read_children(content: Any) -> list[tuple[Any, Any]]:
 
 
 def _as_list(content: Any) -> Any:
-    """What holds children in an order as a list; all else as it is."""
+    """Ordered containers as lists; all else unchanged."""
     if isinstance(content, set):
         raise InputError(
             f"children of a node must be a list, which has an order; got a set, {quote(content)}. "
@@ -78,7 +78,7 @@ def _as_list(content: Any) -> Any:
 
 
 def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tuple[Hashable, ...]:
-    """Names of all nodes, each of which occurs once."""
+    """Names of all nodes, which must be unique."""
     found = [
         name_group(at, tuple(names)) if name is _UNNAMED else name
         for name, at in zip(names, positions, strict=True)
@@ -89,15 +89,15 @@ def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tupl
         if not hashable or name in seen:
             what = f"{quote(name)} twice" if hashable else f"{quote(name)}, which is not hashable"
             raise InputError(
-                f"every class and node of a tree must have its own name; got {what}. Rename it; a "
-                f"root without a name is 'all'."
+                f"every class and node must have its own name; got {what}. Rename it; a root "
+                f"without a name is 'all'."
             )
         seen.add(name)
     return tuple(found)
 
 
 def read_pairs(pairs: Any) -> tuple[list[tuple[Hashable, Hashable]], list[Hashable]]:
-    """Children, each once, with their parents; and those without a parent."""
+    """Pairs of a unique child and its parent, and the children without a parent."""
     rows: Any = pairs
     if hasattr(pairs, "columns"):  # a frame
         rows = list(zip(*(pairs[name] for name in pairs.columns), strict=True))
@@ -119,8 +119,8 @@ def read_pairs(pairs: Any) -> tuple[list[tuple[Hashable, Hashable]], list[Hashab
         if _is_empty(child) or child == parent:
             what = "a row without a child" if _is_empty(child) else f"{quote(child)} as its own"
             raise InputError(
-                f"pairs must be a child and its parent, another one, each; got {what}. Correct it, "
-                f"or leave it out."
+                f"pairs must be a child and a different parent each; got {what}. Correct it, or "
+                f"leave it out."
             )
     tops = [child for child, parent in found if _is_empty(parent)]
     return [(child, parent) for child, parent in found if not _is_empty(parent)], tops

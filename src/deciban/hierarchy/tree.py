@@ -1,15 +1,17 @@
-"""Trees of classes: posteriors of all groups, and decisions at the level the evidence supports."""
+"""Trees of classes: posteriors for all groups, and decisions at the supported level."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.arrays import Floats
 from deciban._validation.labels import encode_labels, index_of, label_array, read_labels
 from deciban._validation.scalars import (
     quote,
@@ -23,31 +25,31 @@ from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, UnknownClassError
 from deciban.hierarchy.reading import name_nodes, read_pairs, read_tree
 
-Floats = NDArray[np.float64]
 _ROUNDING = 1e-12  # relative error of sums of probabilities
-_LONG = 100  # characters of a name
+_LONG = 100  # characters
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Hierarchy:
-    r"""A tree over classes: each inner node is the hypothesis that one of its classes is true.
+    r"""A tree of classes: a node is the hypothesis that one of its classes is true.
 
-    Immutable. Below a node stand two children or more, each a class or another node. The posterior
-    of a node is the sum of the posteriors of its classes, and along the path to a class
-    probabilities multiply: :math:`P(k | x) = \prod P(\text{child} | \text{parent}, x)`.
+    Immutable. A node has two children or more, each a class or another node. Its posterior is the
+    sum over its classes. Along the path to a class probabilities multiply:
+    :math:`P(k | x) = \prod P(\text{child} | \text{parent}, x)`.
 
     Parameters
     ----------
     tree : mapping, or nested lists or tuples
         ``{"mammal": ["cat", "dog"], "bird": {"raptor": ["owl", "hawk"], "wren": "wren"}}``. Nodes
-        without a name are called after their classes, "cat or dog". A mapping with a single entry
+        without a name are named after their classes, "cat or dog". A mapping with a single entry
         names the root.
     root : label, default "all"
-        Name of the root, where the tree does not name it.
+        Name of the root, unless the tree names it.
 
     Attributes
     ----------
     nodes : tuple of labels
-        All nodes and classes, each before those below it; the root comes first.
+        All nodes and classes, the root first, parents before children.
     inner_nodes : tuple of labels
         The nodes that are not classes, in the same order.
     classes : tuple of labels
@@ -56,7 +58,7 @@ class Hierarchy:
     See Also
     --------
     deciban.Evidence.group : Evidence about groups on one level.
-    deciban.hierarchy.hierarchical_cross_entropy : What each node of the tree costs.
+    deciban.hierarchy.hierarchical_cross_entropy : The cost of each node.
     deciban.Basis.from_tree : Coordinates from a tree of pairs.
 
     Examples
@@ -85,12 +87,12 @@ class Hierarchy:
 
     @classmethod
     def from_pairs(cls, pairs: Any) -> Self:
-        """From pairs of a child and its parent, in any order, such as a table of two columns.
+        """From pairs of a child and its parent, in any order.
 
         Parameters
         ----------
-        pairs : list of (child, parent), array of shape (n, 2), or frame of two columns
-            The root may stand among the children, with None, NaN or no text as its parent.
+        pairs : list of (child, parent), array of shape (n, 2), or frame with two columns
+            The root may be listed as a child whose parent is None, NaN or empty text.
 
         Returns
         -------
@@ -121,19 +123,8 @@ class Hierarchy:
             )
         return found
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("Hierarchy is immutable; build a new one.")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Hierarchy):
-            return NotImplemented
-        return (self.nodes, self._parents) == (other.nodes, other._parents)
-
-    def __hash__(self) -> int:
-        return hash((self.nodes, self._parents))
-
     def __repr__(self) -> str:
-        lines, stems = [], [("", "")]  # of the line itself, and of the lines below it
+        lines, stems = [], [("", "")]  # for the line itself, and for the lines below it
         for name, below in zip(self.nodes, self._children, strict=True):
             branch, stem = stems.pop()
             lines.append(f"{branch}{name}")
@@ -148,15 +139,15 @@ class Hierarchy:
 
     @property
     def inner_nodes(self) -> tuple[Hashable, ...]:
-        """The nodes that are not classes, each before those below it."""
+        """The nodes that are not classes, parents before children."""
         return tuple(self.nodes[k] for k in self._inner)
 
     def leaves(self, node: Hashable) -> tuple[Hashable, ...]:
-        """The classes of a node; of a class, itself."""
+        """The classes below a node, or a class itself."""
         return tuple(self.nodes[k] for k in self._positions[self._find(node)])
 
     def children(self, node: Hashable) -> tuple[Hashable, ...]:
-        """The nodes and classes that stand directly below a node."""
+        """The nodes and classes directly below a node."""
         return tuple(self.nodes[k] for k in self._children[self._find(node)])
 
     def parent(self, node: Hashable) -> Hashable | None:
@@ -165,16 +156,16 @@ class Hierarchy:
         return None if above < 0 else self.nodes[above]
 
     def depth(self, node: Hashable) -> int:
-        """Number of steps from the root, which has depth 0."""
+        """Number of steps from the root."""
         return int(self._depths[self._find(node)])
 
     def level(self, depth: int) -> dict[Hashable, list[Hashable]]:
-        """The groups of classes at a depth: a partition of all classes, for ``Evidence.group``.
+        """A partition of all classes at a depth, for ``Evidence.group``.
 
         Parameters
         ----------
         depth : int
-            From 1. A class that stands higher in the tree is a group of its own.
+            From 1. A class higher in the tree is a group by itself.
 
         Returns
         -------
@@ -194,20 +185,20 @@ class Hierarchy:
         return {self.nodes[k]: [self.nodes[j] for j in self._positions[k]] for k in at}
 
     def evidence(self, evidence: Evidence, node: Hashable = None, prior: Prior = None) -> Evidence:
-        """Evidence about the children of a node, each a composite hypothesis.
+        """Evidence about the children of a node, which are composite hypotheses.
 
         Parameters
         ----------
         evidence : Evidence
-            Over the classes of the tree, in any order.
+            Over the same classes, in any order.
         node : label, default the root
         prior : array or mapping, default uniform
-            Prior of the classes, used within each child only.
+            Prior for the classes, used within each child only.
 
         Returns
         -------
         Evidence
-            Over the children of the node: what a sample of this node says about which one it is.
+            Over the children, for a sample that belongs to the node.
 
         See Also
         --------
@@ -234,14 +225,14 @@ class Hierarchy:
         return evidence.group(groups, prior)
 
     def log_posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
-        """Natural logarithms of the posterior probabilities of all nodes.
+        """Log-posteriors of all nodes, in nats.
 
         Parameters
         ----------
         evidence : Evidence
-            Over the classes of the tree, in any order.
+            Over the same classes, in any order.
         prior : array or mapping, default uniform
-            Prior of the classes, an array in the order of those of the evidence.
+            Prior for the classes; an array follows the order in the evidence.
 
         Returns
         -------
@@ -256,7 +247,7 @@ class Hierarchy:
         return logs - logs[:, :1]
 
     def posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
-        """Posterior probabilities of all nodes: sums over their classes.
+        """Posterior probabilities of all nodes.
 
         Parameters
         ----------
@@ -266,7 +257,7 @@ class Hierarchy:
         Returns
         -------
         array of shape (n_samples, n_nodes)
-            In the order of ``nodes``; the first, of the root, is one.
+            In the order of ``nodes``; the root's, the first, is one.
 
         Examples
         --------
@@ -287,24 +278,23 @@ class Hierarchy:
     ) -> NDArray[Any]:
         r"""The most specific answer that the evidence supports: a class, or a node above it.
 
-        The deepest node with a posterior of at least ``confidence``. Where the evidence is
-        calibrated and the prior is that of the samples, at least this share of the answers is
-        right, on average and among the samples that get the same answer.
+        The deepest node with a posterior of at least ``confidence``. If the evidence is calibrated
+        and the prior is the class mix, at least this share of the answers is correct, on average
+        and among the samples with the same answer.
 
-        With ``vague_costs`` instead the answer of least expected cost, where a wrong answer costs 1
-        and a right one :math:`v_A`, as the node A says less than a class does: the node with the
-        largest :math:`P(A | x) (1 - v_A)`.
+        With ``vague_costs``, instead, the answer with the lowest expected cost: a wrong answer
+        costs 1, and a correct one :math:`v_A`, since the node A says less than a class. This is the
+        node with the largest :math:`P(A | x) (1 - v_A)`.
 
         Parameters
         ----------
-        evidence : Evidence
-            Over the classes of the tree, in any order.
-        prior : array or mapping, default uniform
+        evidence, prior
+            As for :meth:`log_posterior`.
         confidence : float, default 0.95
             Above one half, so that there is one answer. Not together with ``vague_costs``.
         vague_costs : float or mapping, optional
-            From 0 to 1. A number c is the cost of answering with the root; a node of m of D classes
-            then costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
+            From 0 to 1. A number c is the cost of the root; a node with m out of D classes then
+            costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
 
         Returns
         -------
@@ -313,7 +303,7 @@ class Hierarchy:
 
         See Also
         --------
-        contains : Whether answers are right.
+        contains : Whether answers are correct.
         information : How much they say.
         deciban.Evidence.prediction_set : Sets of classes that need not be a node.
 
@@ -334,15 +324,14 @@ class Hierarchy:
         """
         if confidence is not None and vague_costs is not None:
             raise InputError(
-                "confidence and vague_costs must not come together, since each decides alone; got "
-                "both. Leave one out."
+                "confidence and vague_costs must not come together; got both. Leave one out."
             )
         p = self.posterior(evidence, prior)
         if vague_costs is None:
             least = require_fraction(0.95 if confidence is None else confidence, "confidence")
             if least <= 0.5:
                 raise InputError(
-                    f"confidence must be above 0.5, since two classes may have half of the "
+                    f"confidence must be above 0.5, since two classes may have half the "
                     f"probability each; got {least:g}. Give 0.95, for instance."
                 )
             accepted = p >= least * (1 - _ROUNDING)
@@ -353,12 +342,12 @@ class Hierarchy:
         return self._node_array[best]
 
     def enclose(self, sets: PredictionSets) -> NDArray[Any]:
-        """The lowest node that holds each prediction set, which is right wherever the set is.
+        """The lowest node that holds each prediction set; it is correct whenever the set is.
 
         Parameters
         ----------
         sets : PredictionSets
-            Over the classes of the tree, in any order.
+            Over the same classes, in any order.
 
         Returns
         -------
@@ -379,7 +368,7 @@ class Hierarchy:
         """
         if not isinstance(sets, PredictionSets):
             raise InputError(
-                f"sets must be those of Evidence.prediction_set or Evidence.confidence_set; got "
+                f"sets must be from Evidence.prediction_set or Evidence.confidence_set; got "
                 f"{type(sets).__name__}. Call one of them first."
             )
         if set(sets.classes) != set(self.classes):
@@ -393,7 +382,7 @@ class Hierarchy:
         return self._node_array[best]
 
     def contains(self, answers: ArrayLike, y_true: ArrayLike) -> NDArray[np.bool_]:
-        """Whether the true class is among those of each answer; the mean is the share right.
+        """Whether each answer includes the true class; the mean is the share correct.
 
         Parameters
         ----------
@@ -416,16 +405,16 @@ class Hierarchy:
         return self._members[at, codes]
 
     def information(self, answers: ArrayLike, prior: Prior = None, unit: Unit = "bit") -> Floats:
-        r"""How much each answer says, if it is right: :math:`-\log P(A)` under the prior.
+        r"""Information in each answer if it is correct: :math:`-\log P(A)` under the prior.
 
-        Nothing for the root, :math:`\log D` for a class under the uniform prior.
+        Zero for the root, :math:`\log D` for a class under the uniform prior.
 
         Parameters
         ----------
         answers : array of shape (n_samples,)
             Names of nodes or classes.
         prior : array of shape (n_classes,) or mapping, default uniform
-            An array in the order of ``classes``.
+            An array follows the order in ``classes``.
         unit : {"nat", "bit", "ban", "deciban"}, default "bit"
 
         Returns
@@ -453,7 +442,7 @@ class Hierarchy:
         )
 
     def _add_up(self, logs: Floats) -> Floats:
-        """Log of the sum over the classes of each node, from logs of the classes in their order."""
+        """Sum over the classes of each node, on logarithms."""
         found = np.empty((len(logs), len(self._parents)))
         found[:, list(self._positions[0])] = logs
         for k in reversed(self._inner):
@@ -461,7 +450,7 @@ class Hierarchy:
         return found
 
     def _read_vague_costs(self, costs: Any) -> Floats:
-        """The cost of each node where it is right."""
+        """The cost of each node if it is correct."""
         if isinstance(costs, Mapping):
             unknown = [node for node in costs if node not in self.inner_nodes]
             missing = [node for node in self.inner_nodes if node not in costs]
@@ -478,14 +467,14 @@ class Hierarchy:
         found = np.array(values)
         if found.min() < 0 or found.max() > 1:
             raise InputError(
-                f"vague_costs must lie between 0, a right class, and 1, a wrong answer; got "
+                f"vague_costs must lie between 0, a correct class, and 1, a wrong answer; got "
                 f"{found[(found < 0) | (found > 1)][0]:g}. Divide by the cost of a wrong answer."
             )
         return found
 
     @cached_property
     def _node_array(self) -> NDArray[Any]:
-        """Names of the nodes; long ones are objects, or each answer had room for the longest."""
+        """Names of the nodes; as objects if long, or each answer would take the longest's room."""
         names = label_array(self.nodes)
         long = names.dtype.kind == "U" and names.dtype.itemsize > np.dtype(f"U{_LONG}").itemsize
         return names.astype(object) if long else names
@@ -507,7 +496,7 @@ class Hierarchy:
 
     @cached_property
     def _positions(self) -> tuple[tuple[int, ...], ...]:
-        """Positions of the classes of each node among all nodes."""
+        """Positions of each node's classes among all nodes."""
         found: list[tuple[int, ...]] = [()] * len(self._parents)
         for k in reversed(range(len(found))):
             found[k] = tuple(leaf for child in self._children[k] for leaf in found[child]) or (k,)
@@ -522,7 +511,7 @@ class Hierarchy:
 
     @cached_property
     def _members(self) -> NDArray[np.bool_]:
-        """Whether each class is one of each node's."""
+        """Whether each class is below each node."""
         return np.array([np.isin(self._positions[0], at) for at in self._positions])
 
 
