@@ -250,7 +250,7 @@ def test_work_is_done_in_blocks_that_can_be_tracked(monkeypatch):
 
     game, blocks = Game(2, 4, 3), []
     whole = shapley_compositions(game, game.X, game.background)
-    monkeypatch.setattr(coalitions, "_MOST_ROWS", 10)
+    monkeypatch.setattr(coalitions, "_MAX_ROWS", 10)
 
     def track(steps):
         blocks.extend(steps)

@@ -1,4 +1,4 @@
-"""Samples of which some features are known, and all others come from a background."""
+"""Evidence about samples with some features known and all others from a background."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from deciban.exceptions import InputError
 
 Track = Callable[[Sequence[Any]], Iterable[Any]]
 
-_MOST_ROWS, _MOST_CELLS = 2**16, 2**22  # of a table that the model gets at once
+_MAX_ROWS, _MAX_CELLS = 2**16, 2**22  # of a table that the model gets at once
 _REMEDY = (
     "Contributions to an infinite LLR are not defined: wrap a classifier in "
     "deciban.calibration.CalibratedEvidenceClassifier, which has a floor, or return "
@@ -35,20 +35,16 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Mixer:
-    """Makes tables whose features come from samples or from the background.
+    """Makes tables whose features come from samples or from the background."""
 
-    ``table`` holds the samples, then the background; ``columns`` are its keys, and ``players`` has
-    a row of truth values for each feature or group: which columns are its own.
-    """
-
-    table: Any
+    table: Any  # samples, then background
     n_samples: int
     n_background: int
     columns: list[Any]
-    players: NDArray[np.bool_]
+    players: NDArray[np.bool_]  # a row for each feature or group: its columns
 
     def mix(self, samples: NDArray[np.intp], coalitions: NDArray[np.bool_]) -> Any:
-        """For each sample and coalition, the whole background with the coalition's features."""
+        """The whole background with a coalition's features, for each sample and coalition."""
         B = self.n_background
         known = coalitions @ self.players
         background = np.tile(np.arange(B) + self.n_samples, len(samples))
@@ -127,7 +123,7 @@ def _is_number(dtype: Any) -> bool:
 def _read_players(
     groups: Mapping[Hashable, Any] | None, columns: list[Any]
 ) -> tuple[tuple[Hashable, ...], NDArray[np.bool_]]:
-    """Names of the players and their columns; a column in no group is a player of its own."""
+    """Names of the players and their columns; a column in no group is a player by itself."""
     members: dict[Hashable, list[Any]] = {}
     if groups is not None and not isinstance(groups, Mapping):
         raise InputError(
@@ -148,7 +144,7 @@ def _read_players(
     alone = [key for key in columns if key not in taken]
     if members.keys() & set(alone):
         raise InputError(
-            f"feature_groups must not be named like a column outside of the group; got "
+            f"feature_groups must not be named like a column outside the group; got "
             f"{quote_each(members.keys() & set(alone))}. Choose other names."
         )
     members |= {key: [key] for key in alone}
@@ -157,14 +153,14 @@ def _read_players(
 
 
 def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
-    """A function from tables to evidence, of an estimator, a classifier or a function."""
+    """A function from tables to evidence, for an estimator, a classifier or a function."""
     best = getattr(model, "best_estimator_", model)
     last = best[-1] if hasattr(best, "steps") else best
     if hasattr(last, "evidence"):
         if training_prior is not None:
             raise InputError(
-                "training_prior must be left out where the model gives evidence, which holds no "
-                "prior; got one. Leave it out."
+                "training_prior must be None if the model gives evidence, which holds no prior; "
+                "got a prior. Leave it out."
             )
         return lambda X: evidence_of(model, X)
     if hasattr(best, "predict_proba"):
@@ -205,12 +201,9 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
 def evaluate_coalitions(
     evidence: Callable[[Any], Evidence], mixer: Mixer, coalitions: NDArray[np.bool_], track: Track
 ) -> tuple[Floats, tuple[Hashable, ...]]:
-    """Value of each coalition for each sample, of shape (n_coalitions, n_samples, D), and classes.
-
-    The mean over the background of the centered log-ratios: the Aitchison mean.
-    """
+    """Aitchison means over the background, (n_coalitions, n_samples, D), and classes."""
     n, B = mixer.n_samples, mixer.n_background
-    most = max(1, min(_MOST_ROWS, _MOST_CELLS // len(mixer.columns)) // B)
+    most = max(1, min(_MAX_ROWS, _MAX_CELLS // len(mixer.columns)) // B)
     games = np.arange(n * len(coalitions))  # each coalition of each sample
     blocks = [games[start : start + most] for start in range(0, len(games), most)]
     values: list[Floats] = []
@@ -219,7 +212,7 @@ def evaluate_coalitions(
         found = evidence(mixer.mix(block % n, coalitions[block // n]))
         if len(found) != len(block) * B:
             raise InputError(
-                f"model must give one row of evidence for each row of X; got {len(found):,} for "
+                f"model must give a row of evidence for each row of X; got {len(found):,} for "
                 f"{len(block) * B:,}. Return them in the order of X."
             )
         log_w, classes = found.log_likelihoods, found.classes

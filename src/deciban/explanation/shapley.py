@@ -1,8 +1,9 @@
-"""Shapley values of a game whose values are compositions."""
+"""Shapley compositions: what each feature contributes to evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from math import comb
 from typing import Any
 
@@ -10,19 +11,141 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban._validation.scalars import Rng, as_generator, require_whole
-from deciban.evidence import Evidence
+from deciban._validation.labels import index_of
+from deciban._validation.scalars import Rng, as_generator, quote, quote_each, require_whole
+from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
-from deciban.explanation.coalitions import (
-    Track,
-    evaluate_coalitions,
-    read_mixer,
-    read_model,
-)
-from deciban.explanation.results import ShapleyCompositions
+from deciban.explanation.coalitions import Track, evaluate_coalitions, read_mixer, read_model
 
-_MOST_EXACT = 20  # players: a million coalitions
+_MAX_EXACT = 20  # players: a million coalitions
+
+
+@dataclass(frozen=True, eq=False)
+class ShapleyCompositions:
+    r"""What each feature contributes to the evidence about each sample.
+
+    Contributions are vectors in the Aitchison geometry, stored as centered log-ratios in nats:
+    :math:`\log w(x) = v(\emptyset) + \sum_j \phi_j` up to a constant, exactly. A prior moves base
+    and total alike, so that contributions to the posterior are the same.
+
+    Parameters
+    ----------
+    base : Evidence
+        One row: the mean over the background, before any feature is known.
+    contributions : array of shape (n_samples, n_features, n_classes)
+        Each row sums to zero.
+    features : tuple
+        Names of the features or feature groups.
+    draws : array of shape (n_draws, n_samples, n_features, n_classes), optional
+        If orders were sampled: contributions from each pair of opposite orders, whose mean is
+        ``contributions``.
+
+    See Also
+    --------
+    deciban.shapley_compositions : Computes them.
+    deciban.plots.ShapleyDisplay : Draws them.
+
+    Examples
+    --------
+    >>> base = Evidence([[0.0, 0.0]], ["benign", "malignant"])
+    >>> found = ShapleyCompositions(base, np.array([[[-1.0, 1.0], [0.2, -0.2]]]), ("size", "age"))
+    >>> found.llr("malignant", "benign")
+    array([[ 2. , -0.4]])
+    >>> found.total.llr("malignant", "benign")
+    array([1.6])
+    """
+
+    base: Evidence
+    contributions: Floats
+    features: tuple[Hashable, ...]
+    draws: Floats | None = None
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The classes, in the order of the contributions' last axis."""
+        return self.base.classes
+
+    @property
+    def total(self) -> Evidence:
+        """The evidence about each sample: base plus contributions."""
+        return self.base + Evidence(self.contributions.sum(axis=1), self.classes)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every coalition was computed."""
+        return self.draws is None
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard errors of the contributions, from the sampled orders; zero if exact.
+
+        They do not include that the background is a sample, too.
+        """
+        if self.draws is None:
+            return np.zeros_like(self.contributions)
+        return _standard_error(self.draws)
+
+    def __getitem__(self, feature: Hashable) -> Evidence:
+        """A feature's contribution to the evidence about each sample."""
+        if feature not in self.features:
+            raise InputError(
+                f"feature must be one of {quote_each(self.features)}; got {quote(feature)}. Check "
+                f"its spelling and its type."
+            )
+        return Evidence(self.contributions[:, self.features.index(feature)], self.classes)
+
+    def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> Floats:
+        """Contributions to the LLR of class ``a`` against class ``b``.
+
+        Parameters
+        ----------
+        a, b : labels
+            Single classes: the LLR between groups is no sum of contributions.
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        return np.asarray(from_nats(self._ratio(self.contributions, a, b), unit))
+
+    def llr_standard_errors(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> Floats:
+        """Standard errors of :meth:`llr`; zero if contributions are exact.
+
+        Parameters
+        ----------
+        a, b, unit
+            As for :meth:`llr`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        if self.draws is None:
+            return np.zeros(self.contributions.shape[:2])
+        return np.asarray(from_nats(_standard_error(self._ratio(self.draws, a, b)), unit))
+
+    def strength(self, unit: Unit = "nat") -> Floats:
+        """Size of each contribution: its Aitchison norm.
+
+        Parameters
+        ----------
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        return np.asarray(from_nats(np.linalg.norm(self.contributions, axis=-1), unit))
+
+    def _ratio(self, values: Floats, a: Hashable, b: Hashable) -> Floats:
+        first, second = (index_of(label, self.classes) for label in (a, b))
+        return np.asarray(values[..., first] - values[..., second])
+
+
+def _standard_error(draws: Floats) -> Floats:
+    return np.asarray(draws.std(axis=0, ddof=1) / np.sqrt(len(draws)))
 
 
 def shapley_compositions(
@@ -37,44 +160,42 @@ def shapley_compositions(
     rng: Rng = 0,
     track: Track = iter,
 ) -> ShapleyCompositions:
-    r"""Contributions of features to the evidence about samples, which add up by perturbation.
+    r"""Contributions of features to evidence, which add up by perturbation.
 
-    With the features of a set S known, and all others taken from the background b, the value is the
-    Aitchison mean :math:`v(S) = \frac{1}{B} \sum_b \mathrm{clr}\, w(x_S, b_{\bar S})`. Feature j
-    contributes
+    If the features in a set S are known, and all others come from the background b, the value is
+    the Aitchison mean :math:`v(S) = \frac{1}{B} \sum_b \mathrm{clr}\, w(x_S, b_{\bar S})`. Feature
+    j contributes
 
     .. math:: \phi_j = \sum_{S \not\ni j} \frac{|S|! (m - |S| - 1)!}{m!} (v(S \cup j) - v(S)),
 
-    the Shapley value, here a vector of the simplex [1]_. Base and contributions add up to the
-    evidence; features that enter alike contribute alike, and one that the model does not use
+    the Shapley value, here a vector on the simplex [1]_. Base and contributions add up to the
+    evidence. Features that enter alike contribute alike; a feature that the model does not use
     contributes nothing. For two classes it is the Shapley value of the LLR.
 
     Parameters
     ----------
-    model : estimator with a method ``evidence``, Pipeline or search of such, classifier or function
-        A classifier has ``predict_log_proba`` or ``predict_proba``. A function takes what X is and
-        returns Evidence, or log-likelihoods of shape (n_rows, n_classes); probabilities are
-        refused.
-    X : array of shape (n_samples, n_columns), or frame of pandas or polars
+    model : estimator with a method ``evidence``, Pipeline or search, classifier, or function
+        A classifier has ``predict_log_proba`` or ``predict_proba``. A function takes a table like X
+        and returns Evidence, or log-likelihoods of shape (n_rows, n_classes), not probabilities.
+    X : array of shape (n_samples, n_columns), or pandas or polars frame
         The samples to explain.
     background : array of shape (n_background, n_columns), or frame
-        Rows that stand for features that are not known, such as 100 of the training rows.
+        Rows that replace unknown features, such as 100 training rows.
     training_prior : array of shape (n_classes,) or mapping, default uniform
-        Prior that is taken out of the probabilities of a classifier, or out of what a function
-        returns where that is logarithms of posteriors. It changes the base and the total, not the
-        contributions.
+        Prior to remove from a classifier's probabilities, or from a function's log-posteriors. It
+        changes the base and the total, not the contributions.
     feature_groups : mapping from names to a column or a list of columns, optional
-        Columns that are known together, such as those of one category. Columns are named as in the
-        frame, or by their positions. Those in no group are features of their own.
+        Columns that are known together, such as those of one category, by name or by position in an
+        array. A column in no group is a feature by itself.
     max_exact : int, default 10
         Largest number of features, at most 20, for which all coalitions are computed. Beyond it,
         orders of the features are sampled.
     n_permutations : int, default 100
-        Number of orders to sample, even and 4 or more: each is followed by its reverse. Standard
-        errors are rough with fewer than 20. All samples have the same orders.
+        Orders to sample, an even number from 4: each is followed by its reverse. Standard errors
+        are rough below 20. All samples have the same orders.
     rng : int or Generator, default 0
     track : callable, optional
-        Wraps the iteration over blocks of work to show its progress, as tqdm does.
+        Wraps the iteration over blocks to show progress, as tqdm does.
 
     Returns
     -------
@@ -83,13 +204,13 @@ def shapley_compositions(
     See Also
     --------
     deciban.plots.ShapleyDisplay : A waterfall, and a path on the simplex.
-    deciban.Evidence.balance : Groups of classes in one number that is linear, too.
+    deciban.Evidence.balance : A linear contrast between groups of classes.
 
     Notes
     -----
-    The model is evaluated for :math:`2^m` coalitions of m features, or for less than
-    ``n_permutations`` times m of them, each with every row of the background, for each sample.
-    Draws take ``n_permutations / 2 * n_samples * n_features * n_classes`` floats.
+    For each sample the model evaluates :math:`2^m` coalitions of m features, or fewer than
+    ``n_permutations * m``, each with every background row. Draws take
+    ``n_permutations / 2 * n_samples * n_features * n_classes`` floats.
 
     References
     ----------
@@ -109,7 +230,7 @@ def shapley_compositions(
     >>> bool(found.total.allclose(model.evidence(X[100:102])))
     True
     """
-    max_exact = require_whole(max_exact, "max_exact", 0, _MOST_EXACT)
+    max_exact = require_whole(max_exact, "max_exact", 0, _MAX_EXACT)
     require_whole(n_permutations, "n_permutations", 4)
     if n_permutations % 2:
         raise InputError(
@@ -134,7 +255,7 @@ def shapley_compositions(
 
 
 def _weights(coalitions: NDArray[np.bool_]) -> Floats:
-    """Weight of the value of each coalition in the contribution of each of m players."""
+    """Weight of each coalition's value in the contribution of each player."""
     m = coalitions.shape[1]
     sizes = coalitions.sum(axis=1)
     joined = np.array([0.0, *(1 / (m * comb(m - 1, s - 1)) for s in range(1, m + 1))])
@@ -149,7 +270,7 @@ def _opposite_orders(m: int, n_draws: int, rng: np.random.Generator) -> NDArray[
 
 
 def _coalitions_of(orders: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """The coalitions through which orders go, each once, and their places, (n_orders, m + 1)."""
+    """Unique coalitions along the orders, and their places, (n_orders, m + 1)."""
     n, m = orders.shape
     rank = np.argsort(orders, axis=1)
     through = rank[:, None, :] < np.arange(m + 1)[:, None]
@@ -159,7 +280,7 @@ def _coalitions_of(orders: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray
 
 
 def _draws(values: Floats, orders: NDArray[np.intp], places: NDArray[np.intp]) -> Floats:
-    """Contributions by each pair of opposite orders, (n_orders / 2, n_samples, m, D)."""
+    """Contributions from each pair of opposite orders, (n_orders / 2, n_samples, m, D)."""
     n_draws, m = len(orders) // 2, orders.shape[1]
     draws = np.zeros((n_draws, values.shape[1], m, values.shape[2]))
     for k, (order, at) in enumerate(zip(orders, places, strict=True)):
