@@ -828,10 +828,6 @@ class Evidence:
         reject_label : object, default None
             Label for samples that are not decided.
 
-        See Also
-        --------
-        deciban.metrics.expected_cost : Cost of these decisions on labeled samples.
-
         Examples
         --------
         >>> e = Evidence.from_likelihoods([[0.7, 0.3], [0.95, 0.05]], classes=["no", "yes"])
@@ -943,10 +939,6 @@ class Evidence:
             Error rate, between 0 and 1.
         prior : array of shape (n_classes,) or mapping, default uniform
             Class mix for which the sets should be small.
-
-        See Also
-        --------
-        prediction_set : Smaller sets, which hold on average over a known class mix.
 
         References
         ----------

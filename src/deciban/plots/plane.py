@@ -126,8 +126,6 @@ class ILRDisplay(_plane.PlaneDisplay):
         sample. They are drawn into the axes of :meth:`plot`, in its unit, unless ``ax`` and
         ``unit`` say otherwise.
 
-        Examples
-        --------
         >>> import matplotlib.pyplot as plt
         >>> fig, ax = plt.subplots()
         >>> sounds = Evidence.from_likelihoods([[0.30, 0.08, 0.25]])
