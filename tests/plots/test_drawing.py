@@ -66,8 +66,8 @@ def test_options_that_are_not_for_plot_are_those_that_a_display_computes_from(na
     if display is plots.ReliabilityDisplay:
         sources += [reliability_curves, Display.compute]
     accepted = {option for source in sources for option in signature(source).parameters}
-    assert set(display._settings) <= accepted
-    assert not set(display._settings) & set(signature(display.plot).parameters)
+    assert set(display.settings) <= accepted
+    assert not set(display.settings) & set(signature(display.plot).parameters)
 
 
 def test_an_estimator_without_evidence_is_to_be_wrapped():

@@ -187,7 +187,7 @@ class AffineCalibrator(Calibrator):
         step = -(-int(extent.counts.sum()) // _FOR_UNCERTAINTY)
         found = [*data.map(partial(_take, step, data.classes), "Sampling")]
         values, codes = (np.concatenate(part) for part in zip(*found, strict=True))
-        some = Labelled(Evidence._from_scores(values, data.classes), codes)
+        some = Labelled(Evidence.from_scores(values, data.classes), codes)
         l = finite_ilr(some.evidence, basis)
         self.uncertainty_ = self._uncertainty(l, some, self.class_counts_)
         return self
@@ -249,7 +249,7 @@ class AffineCalibrator(Calibrator):
     def _calibrate(self, evidence: Evidence) -> Evidence:
         basis = self._basis()
         l = finite_ilr(evidence, basis) @ self.matrix_.T + self.offset_
-        return Evidence._from_ilr(l, basis, evidence.classes)
+        return Evidence.from_unbounded_ilr(l, basis, evidence.classes)
 
 
 def _call_with_ilr(

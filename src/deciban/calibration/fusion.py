@@ -162,7 +162,7 @@ class FusionCalibrator(Calibrator):
 
     def _fuse(self, design: Design) -> Evidence:
         l = design.ilr(self.coefficients_, self._scale, len(self.classes_) - 1)
-        return Evidence._from_ilr(l, None, self._names())
+        return Evidence.from_unbounded_ilr(l, None, self._names())
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         require_positive_number(self.ridge, "ridge", or_zero=True)
@@ -436,7 +436,7 @@ class CurvedCalibrator(Calibrator):
         l = l * np.minimum(1.0, self._largest / np.maximum(r, 1e-300))
         bent = l / np.sqrt(1 + np.minimum(r, self._largest) / self._typical)
         return {
-            name: Evidence._from_ilr(part, None, evidence.classes)
+            name: Evidence.from_unbounded_ilr(part, None, evidence.classes)
             for name, part in (("straight", l), ("bent", bent))
         }
 

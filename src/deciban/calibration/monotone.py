@@ -182,7 +182,7 @@ class MonotoneCalibrator(Calibrator):
             calibrated = (llr / (second - first))[:, None]
         else:
             calibrated = self.map_(l)
-        return Evidence._from_ilr(calibrated, None, evidence.classes)
+        return Evidence.from_unbounded_ilr(calibrated, None, evidence.classes)
 
     def _finish_loading(self) -> None:
         super()._finish_loading()

@@ -137,10 +137,10 @@ class ScoreReader:
         """Evidence for each row; only unfused scores may be infinite."""
         if self.fusion is not None:
             _require_finite(scores)
-            return Evidence._from_ilr(self.fusion(scores), None, self.classes)
+            return Evidence.from_unbounded_ilr(self.fusion(scores), None, self.classes)
         if scores.shape[1] == 1:
             return Evidence.from_llr(scores, self.classes[1], self.classes[0])
-        return Evidence._from_scores(scores, self.classes)
+        return Evidence.from_scores(scores, self.classes)
 
 
 def _look_like_two_systems(scores: Floats, codes: NDArray[np.intp], weight: Floats) -> bool:

@@ -101,7 +101,7 @@ class ScoreColumns:
         if self.kind == "posteriors":
             shares = normalize_posteriors(values, self.floor, source, start)
             return Evidence.from_posteriors(shares, self.prior, classes)
-        return Evidence._from_scores(values * self.nats, classes)
+        return Evidence.from_scores(values * self.nats, classes)
 
     def _require_rows(self, values: Floats, source: str, start: int) -> None:
         if self.kind == "posteriors":

@@ -281,7 +281,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
             truth = np.full(n, index_of(label, self._names()))
         noise = rng.standard_normal((n, self._n_base()))
         k = len(self.classes_) - 1
-        l = self.reference_._place(truth, noise[:, :k], rng)
+        l = self.reference_.place(truth, noise[:, :k], rng)
         features = self._from_base(np.hstack([l, noise[:, k:]]))
         return self.columns_.decode(features), self.classes_[truth]
 

@@ -162,7 +162,7 @@ class Evidence:
         return cls._wrap(log_likelihoods, classes, index)
 
     @classmethod
-    def _from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
+    def from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
         """Like the constructor, without its warning: scores may look like probabilities."""
         values, labels = _read_table(scores, classes, "scores", "for one LLR use Evidence.from_llr")
         require_log_parts(np, values, "scores")
@@ -244,13 +244,13 @@ class Evidence:
         D = coordinates.shape[1] + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        return cls._from_ilr(coordinates, basis, labels, row_index(l))
+        return cls.from_unbounded_ilr(coordinates, basis, labels, row_index(l))
 
     @classmethod
-    def _from_ilr(
+    def from_unbounded_ilr(
         cls, l: Floats, basis: Basis | None, classes: tuple[Hashable, ...], index: Any = None
     ) -> Evidence:
-        """Like :meth:`from_ilr`, for results, which may be large if the input was."""
+        """Like :meth:`from_ilr`, without its bound: for results from large input."""
         basis = basis_for(basis, len(classes)).align_to(classes)
         return cls._wrap(logparts.ilr_inv(l, basis), classes, index)
 
@@ -293,8 +293,8 @@ class Evidence:
                 f"{type(wrong[0]).__name__ if wrong else 'none'}. Wrap arrays as Evidence first."
             )
         classes = batches[0].classes
-        values = np.concatenate([batch._columns_for(classes) for batch in batches])
-        indexes = [batch._index for batch in batches]
+        values = np.concatenate([batch.columns_for(classes) for batch in batches])
+        indexes = [batch.index for batch in batches]
         complete = all(index is not None for index in indexes)
         return cls._wrap(values, classes, indexes[0].append(indexes[1:]) if complete else None)
 
@@ -370,7 +370,7 @@ class Evidence:
         return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return type(self)._wrap, (np.array(self._log_likelihoods), self._classes, self._index)
+        return self._wrap, (np.array(self._log_likelihoods), self._classes, self._index)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Evidence is immutable; build a new one.")
@@ -391,7 +391,7 @@ class Evidence:
         if len(self) == 0:
             return True
         mine = logparts.closure(self._log_likelihoods)
-        theirs = logparts.closure(other._columns_for(self._classes))
+        theirs = logparts.closure(other.columns_for(self._classes))
         return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
 
     def to_polars(self) -> Any:
@@ -530,12 +530,13 @@ class Evidence:
         if n > 1:
             _, other = align_by_index(evidence=self, other=other)
         with np.errstate(over="ignore", invalid="ignore"):
-            total = operation(self._log_likelihoods, other._columns_for(self._classes))
-        given = [x._index for x in (self, other) if len(x) == n and x._index is not None]
+            total = operation(self._log_likelihoods, other.columns_for(self._classes))
+        given = [x.index for x in (self, other) if len(x) == n and x.index is not None]
         index = given[0] if given and given[0].equals(given[-1]) else None
         return self._wrap_if_possible(total, self._classes, index)
 
-    def _columns_for(self, classes: tuple[Hashable, ...]) -> Floats:
+    def columns_for(self, classes: tuple[Hashable, ...]) -> Floats:
+        """The log-likelihoods with columns in the order of these classes, all of them."""
         if self._classes == classes:
             return self._log_likelihoods
         if set(self._classes) != set(classes):
@@ -912,7 +913,7 @@ class Evidence:
                 f"Write calibration=(y_true, evidence)."
             )
         y_true, evidence = align_by_index(y_true=calibration[0], calibration=calibration[1])
-        labeled = evidence._columns_for(self._classes)
+        labeled = evidence.columns_for(self._classes)
         codes = encode_labels(read_labels(y_true, len(labeled)), self._classes)
         p = None if prior is None else np.exp(log_prior(prior, self._classes)[0])
         by_class = require_bool(by_class, "by_class")
@@ -1031,7 +1032,7 @@ def _read_table(
 ) -> tuple[Floats, tuple[Hashable, ...]]:
     if isinstance(table, Evidence):
         labels = table.classes if classes is None else as_labels(classes)
-        return table._columns_for(labels), labels
+        return table.columns_for(labels), labels
     values = to_numpy(table, name)
     require_table(values, name, if_two_classes)
     labels, order = column_order(table, classes, values.shape[1], name)

@@ -104,7 +104,7 @@ def hierarchical_cross_entropy(
             f"hierarchy must be a Hierarchy; got {quote(hierarchy)}. Write deciban.Hierarchy(tree)."
         )
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
-    data.evidence._columns_for(hierarchy.classes)  # the same classes, or an error
+    data.evidence.columns_for(hierarchy.classes)  # the same classes, or an error
     p = np.exp(log_prior(prior, data.evidence.classes)[0])
     masses = [
         np.array([_mass(hierarchy, child, data, p) for child in hierarchy.children(node)])

@@ -214,7 +214,7 @@ class Hierarchy:
         array([0.6931])
         """
         _require_evidence(evidence)
-        evidence._columns_for(self.classes)  # the same classes, or an error
+        evidence.columns_for(self.classes)  # the same classes, or an error
         at = 0 if node is None else self._find(node)
         if not self._children[at]:
             raise InputError(
@@ -240,7 +240,7 @@ class Hierarchy:
             In the order of ``nodes``.
         """
         _require_evidence(evidence)
-        ordered = evidence._columns_for(self.classes)
+        ordered = evidence.columns_for(self.classes)
         p = log_prior(prior, evidence.classes, len(evidence))
         p = p[:, [index_of(label, evidence.classes) for label in self.classes]]
         logs = self._add_up(ordered - ordered.max(axis=1, keepdims=True) + p)

@@ -212,8 +212,8 @@ def idempotence(
     return Idempotence(
         *_distances(squares, resamples, blurred, confidence, V, unit),
         test=test,
-        evidence=Evidence._from_ilr(comparison.l, basis, names),
-        again=Evidence._from_ilr(comparison.again(weight), basis, names),
+        evidence=Evidence.from_unbounded_ilr(comparison.l, basis, names),
+        again=Evidence.from_unbounded_ilr(comparison.again(weight), basis, names),
         labels=label_array(names)[data.codes],
         density=density,
         unit=unit,

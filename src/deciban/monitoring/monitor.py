@@ -216,7 +216,7 @@ class Monitor:
         evidence, y_true = align_by_index(evidence=evidence, y_true=y_true)
         if not isinstance(evidence, Evidence):
             evidence = Evidence(evidence, self.classes)
-        values = evidence._columns_for(self.classes)
+        values = evidence.columns_for(self.classes)
         codes = self._read_codes(y_true, len(values))
         values = values - values.max(axis=1, keepdims=True)
         for k, code in enumerate(codes.tolist()):

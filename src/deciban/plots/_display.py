@@ -247,7 +247,7 @@ class Display:
     """Computed data that can be drawn, in the manner of scikit-learn's displays.
 
     A subclass computes its data in ``_from_data(data, ...)``, names the options of ``compute`` in
-    ``_settings``, so that :meth:`from_predictions` passes all others on to ``plot``, and draws in
+    ``settings``, so that :meth:`from_predictions` passes all others on to ``plot``, and draws in
     ``plot(ax, ...)``. The artists end up in ``ax_`` and ``figure_``.
     """
 
@@ -255,7 +255,7 @@ class Display:
     figure_: Any
     plot: Callable[..., Any]
     _from_data: ClassVar[Callable[..., Any]]
-    _settings: ClassVar[tuple[str, ...]] = ("classes", "sample_weight")
+    settings: ClassVar[tuple[str, ...]] = ("classes", "sample_weight")
 
     @classmethod
     def compute(
@@ -311,7 +311,7 @@ class Display:
         True
         >>> plt.close(fig)
         """
-        settings = {name: options.pop(name) for name in cls._settings if name in options}
+        settings = {name: options.pop(name) for name in cls.settings if name in options}
         compute: Any = cls.compute  # a display without truth takes None
         return compute(y_true, evidence, **settings).plot(ax, **options)
 
@@ -330,7 +330,7 @@ class Display:
         **options
             Options of :meth:`from_predictions`. A ``name`` is by default the estimator's class.
         """
-        if "name" in cls._settings:
+        if "name" in cls.settings:
             options = {"name": type(estimator).__name__} | options
         return cls.from_predictions(y, evidence_of(estimator, X), **options)
 
@@ -356,7 +356,7 @@ class PairDisplay(Display):
     name: str | None = field(default=None, kw_only=True)
 
     _draw: ClassVar[Callable[..., None]]
-    _settings: ClassVar[tuple[str, ...]] = ("sample_weight", "pos_label", "other_label", "name")
+    settings: ClassVar[tuple[str, ...]] = ("sample_weight", "pos_label", "other_label", "name")
 
     @classmethod
     def compute(

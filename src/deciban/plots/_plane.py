@@ -39,7 +39,7 @@ class PlaneDisplay(Display):
     contours_: list[Any]
     boundaries_: list[Any]
     arrows_: list[Any]
-    _settings = (*Display._settings, "basis", "coordinates", "family")
+    settings = (*Display.settings, "basis", "coordinates", "family")
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class PlaneDisplay(Display):
         Options are those of :meth:`plot`; ``contours`` is "gaussian" by default.
         """
         l, y = family.sample([n_samples] * family.n_classes, rng=rng)
-        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings else {}
+        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls.settings else {}
         display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)
 

@@ -67,7 +67,7 @@ class ReliabilityDisplay(Display):
     (array([0.23, 0.83]), array([0.33, 0.67]))
     """
 
-    _settings = (*Display._settings, "name", "pos_label", "prior", "kind", "n_bins", "confidence")
+    settings = (*Display.settings, "name", "pos_label", "prior", "kind", "n_bins", "confidence")
 
     def __init__(self, curves: Sequence[Reliability], *, name: str | None = None) -> None:
         self.curves, self.name = tuple(curves), name
@@ -236,7 +236,7 @@ class IdempotenceDisplay(Display):
     True
     """
 
-    _settings = (*Display._settings, "a", "b", "basis", "density")
+    settings = (*Display.settings, "a", "b", "basis", "density")
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class _PriorDisplay(PairDisplay):
     minimum: Floats
     neutral: Floats
 
-    _settings = (*PairDisplay._settings, "log_odds")
+    settings = (*PairDisplay.settings, "log_odds")
     _metric: ClassVar[Callable[..., PriorCurve]]
     _cost: ClassVar[str]
 

@@ -64,7 +64,7 @@ class TippettDisplay(PairDisplay):
     other: Floats
     kind: Literal["exceeding", "misleading"] = field(default="exceeding", kw_only=True)
 
-    _settings = (*PairDisplay._settings, "kind")
+    settings = (*PairDisplay.settings, "kind")
 
     @classmethod
     def _from_data(cls, trials: Trials, kind: Any = "exceeding") -> Self:

@@ -249,7 +249,7 @@ class TernaryDisplay(_plane.PlaneDisplay):
            [0.17, 0.58, 0.25]])
     """
 
-    _settings = (*Display._settings, "prior", "family")
+    settings = (*Display.settings, "prior", "family")
 
     def __init__(
         self,

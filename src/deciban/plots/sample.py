@@ -69,7 +69,7 @@ class BifurcationTreeDisplay(Display):
     array([0.693, 1.504])
     """
 
-    _settings = ("basis", "prior")
+    settings = ("basis", "prior")
 
     def __init__(self, basis: Basis, evidence: Evidence | None = None, prior: Prior = None) -> None:
         if not isinstance(basis, Basis) or basis.signs is None:
@@ -238,7 +238,7 @@ class ShapleyDisplay(Display):
     ('malignant', ['size', 'age'], array([ 2. , -0.4]))
     """
 
-    _settings = ("sample", "a", "b", "max_features")
+    settings = ("sample", "a", "b", "max_features")
 
     def __init__(
         self,

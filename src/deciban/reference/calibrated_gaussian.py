@@ -322,7 +322,8 @@ class CalibratedGaussian(CalibratedFamily):
             estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
-    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
+    def place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
+        """ILRLs of these classes, by position, from standard normals."""
         return self.means[at] + noise @ self.cholesky.T
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

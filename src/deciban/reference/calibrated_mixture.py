@@ -277,12 +277,13 @@ class CalibratedMixture(CalibratedFamily):
         error = math.sqrt(float(np.sum((self.weights * found[:, 1]) ** 2)))
         return Estimate(float(self.weights @ found[:, 0]), error)
 
-    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
+    def place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
+        """ILRLs of these classes, by position, from standard normals."""
         component = rng.choice(len(self.weights), size=len(at), p=self.weights)
         l = np.empty(noise.shape)
         for k, family in enumerate(self.families):
             rows = component == k
-            l[rows] = family._place(at[rows], noise[rows], rng)
+            l[rows] = family.place(at[rows], noise[rows], rng)
         return l
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

@@ -219,7 +219,7 @@ class Dependence:
         for one, its, A in zip(self.families, given, self._maps, strict=True):
             l += (its.ilr(basis) + _center(one)) @ A.T
         index = next((its.index for its in given if its.index is not None), None)
-        return Evidence._from_ilr(l, basis, self.family.classes, index)
+        return Evidence.from_unbounded_ilr(l, basis, self.family.classes, index)
 
     def double_counting(self, unit: Unit = "deciban") -> Floats:
         r"""How much the sum of the evidence overstates, (D, D): :math:`\sum_a d_a - d_{fused}`.

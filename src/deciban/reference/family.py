@@ -164,12 +164,12 @@ class CalibratedFamily:
         """Log-density of ILRLs under each class."""
         raise NotImplementedError
 
-    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
+    def place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
         """One ILRL of each of these classes, given by their positions, from standard normals."""
         raise NotImplementedError
 
     def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        return self._place(at, rng.standard_normal((len(at), self.n_classes - 1)), rng)
+        return self.place(at, rng.standard_normal((len(at), self.n_classes - 1)), rng)
 
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"

@@ -73,12 +73,7 @@ class Basis:
                 f"{max(off, drift):.2g}. Build it with Basis.from_partition or Basis.from_tree."
             )
         labels = None if classes is None else as_labels(classes, V.shape[0])
-        self._set(V + 0.0, labels)  # no -0.0: equal bases hash alike
-
-    def _set(self, contrast: Floats, classes: tuple[Hashable, ...] | None) -> Basis:
-        object.__setattr__(self, "contrast", freeze(contrast))
-        object.__setattr__(self, "classes", classes)
-        return self
+        _set(self, V + 0.0, labels)  # no -0.0: equal bases hash alike
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Basis is immutable; build a new one.")
@@ -241,14 +236,14 @@ class Basis:
             return self
         basis_for(self, len(labels))
         if self.classes is None:
-            return object.__new__(Basis)._set(self.contrast, labels)
+            return _set(object.__new__(Basis), self.contrast, labels)
         if set(self.classes) != set(labels):
             raise InputError(
                 f"basis must be over the classes {quote_each(labels)}; got one over "
                 f"{quote_each(self.classes)}. Build it with these class names."
             )
         order = [self.classes.index(label) for label in labels]
-        return object.__new__(Basis)._set(self.contrast[order], labels)
+        return _set(object.__new__(Basis), self.contrast[order], labels)
 
     def _names(self) -> tuple[Hashable, ...]:
         return as_labels(self.classes, self.n_parts)
@@ -276,6 +271,12 @@ class Basis:
         over = f"{self.n_parts} parts" if self.classes is None else quote_each(self.classes)
         kind = "rotated coordinate" if self.signs is None else "balance"
         return f"<Basis of {over}: {self.n_parts - 1} {kind}{'s' * (self.n_parts > 2)}>"
+
+
+def _set(basis: Basis, contrast: Floats, classes: tuple[Hashable, ...] | None) -> Basis:
+    object.__setattr__(basis, "contrast", freeze(contrast))
+    object.__setattr__(basis, "classes", classes)
+    return basis
 
 
 @lru_cache(maxsize=64)
