@@ -281,7 +281,7 @@ def test_zero_probabilities_are_refused_with_a_remedy():
         ({"X": [0.0, 1.0, 2.0, 3.0]}, r"got \(4,\) and \(3, 4\)\. Write \[x\]"),
         ({"X": np.zeros((0, 4))}, r"with rows"),
         ({"model": "LDA"}, "model must give evidence or probabilities"),
-        ({"model": lambda Z: np.zeros((2, 3))}, "one row of evidence for each row of X; got 2"),
+        ({"model": lambda Z: np.zeros((2, 3))}, "a row of evidence for each row of X; got 2"),
         ({"model": lambda Z: np.full((len(Z), 3), np.nan)}, "NaN"),
         ({"background": "frame"}, "both arrays or both frames"),
     ],
@@ -310,7 +310,7 @@ def test_frames_must_have_the_same_columns_types_and_rows():
 def test_a_prior_beside_evidence_and_unknown_names_are_refused():
     X, y = load_iris(return_X_y=True)
     model = LinearDiscriminant().fit(X, y)
-    with pytest.raises(InputError, match="training_prior must be left out"):
+    with pytest.raises(InputError, match="training_prior must be None"):
         shapley_compositions(model, X[:1], X[:9], training_prior=[0.2, 0.3, 0.5])
     found = shapley_compositions(model, X[:1], X[:9])
     with pytest.raises(InputError, match=r"one of 0, 1, 2, 3; got 'size'"):

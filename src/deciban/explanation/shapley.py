@@ -197,10 +197,6 @@ def shapley_compositions(
     track : callable, optional
         Wraps the iteration over blocks to show progress, as tqdm does.
 
-    Returns
-    -------
-    ShapleyCompositions
-
     See Also
     --------
     deciban.plots.ShapleyDisplay : A waterfall, and a path on the simplex.

@@ -94,10 +94,6 @@ class Hierarchy:
         pairs : list of (child, parent), array of shape (n, 2), or frame with two columns
             The root may be listed as a child whose parent is None, NaN or empty text.
 
-        Returns
-        -------
-        Hierarchy
-
         Examples
         --------
         >>> pairs = [("cat", "mammal"), ("dog", "mammal"), ("mammal", "animal"), ("owl", "animal")]

@@ -106,10 +106,6 @@ def calibration_test(
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
 
-    Returns
-    -------
-    CalibrationTest
-
     See Also
     --------
     idempotence : The size of the miscalibration, by class and direction.

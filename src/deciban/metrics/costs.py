@@ -57,10 +57,6 @@ def cllr(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    float
-
     Warns
     -----
     ProbabilityWarning

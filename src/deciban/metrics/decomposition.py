@@ -96,10 +96,6 @@ def decompose(
     rng : numpy Generator or seed, default 0
         For the folds.
 
-    Returns
-    -------
-    Decomposition
-
     See Also
     --------
     cross_entropy : The total.

@@ -57,10 +57,6 @@ def det_curve(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    ErrorRates
-
     See Also
     --------
     roc_curve : The same in scikit-learn's order.
@@ -289,10 +285,6 @@ def detection_cost(
     normalize : bool, default True
         Divide by the cost of the better decision without any LLR.
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     min_detection_cost : With the best threshold instead.
@@ -328,10 +320,6 @@ def min_detection_cost(
     y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
         As for :func:`detection_cost`; only the order of the LLRs matters.
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     detection_cost : With the Bayes threshold.
@@ -365,10 +353,6 @@ def c_primary(
         SRE 2016 has ``[(1, 1, 0.01), (1, 1, 0.005)]``.
     minimum : bool, default False
         Take the best threshold at each point, as :func:`min_detection_cost` does.
-
-    Returns
-    -------
-    float
 
     See Also
     --------

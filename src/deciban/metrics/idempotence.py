@@ -158,10 +158,6 @@ def idempotence(
     n_jobs : int, optional
         Processes, as in joblib; by default one. The result does not depend on it.
 
-    Returns
-    -------
-    Idempotence
-
     See Also
     --------
     calibration_test : The p-value alone, in a fraction of the time.

@@ -69,10 +69,6 @@ def c_avg(
     minimum : bool, default False
         Take the threshold that is best for these samples, for each target class.
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     c_primary : NIST's cost for two classes.

@@ -92,10 +92,6 @@ def brier(
     y_true, log_likelihoods, prior, classes, sample_weight
         As for :func:`cross_entropy`.
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     cross_entropy : Unbounded: a class that is ruled out must not be true.
@@ -138,10 +134,6 @@ def accuracy(
     costs : array of shape (n_classes, n_classes), optional
         As for :meth:`deciban.Evidence.decide`.
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     expected_cost : For errors with different costs.
@@ -178,10 +170,6 @@ def expected_cost(
         As for :func:`cross_entropy`.
     costs : array of shape (n_classes, n_classes)
         ``costs[i, j]`` is the cost of deciding for class j when class i is true.
-
-    Returns
-    -------
-    float
 
     See Also
     --------
@@ -256,10 +244,6 @@ def pairwise_cllr(
     ----------
     y_true, log_likelihoods, classes, sample_weight
         As for :func:`cross_entropy`.
-
-    Returns
-    -------
-    PairwiseCosts
 
     See Also
     --------

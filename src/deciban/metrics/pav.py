@@ -117,10 +117,6 @@ def pav(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    PooledBlocks
-
     See Also
     --------
     cllr_min : Cost after this recalibration.

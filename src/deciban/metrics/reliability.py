@@ -169,10 +169,6 @@ def calibration_error(
         Bins with equal mass hold equally many samples.
     n_bins : int, default 15
 
-    Returns
-    -------
-    float
-
     See Also
     --------
     decompose : The cost of miscalibration.

@@ -61,10 +61,6 @@ def tippett_curve(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    TippettCurve
-
     See Also
     --------
     misleading_rates : The fractions on the wrong side of zero.
@@ -126,10 +122,6 @@ def misleading_rates(
         How far past zero an LLR must lie to count.
     unit : {"nat", "bit", "ban", "deciban"}
         Unit of ``strength``.
-
-    Returns
-    -------
-    MisleadingRates
 
     See Also
     --------

@@ -87,10 +87,6 @@ def calibration_e_test(
     classes
         As for :func:`deciban.metrics.cross_entropy`.
 
-    Returns
-    -------
-    CalibrationETest
-
     See Also
     --------
     deciban.metrics.calibration_test : More powerful if the number of samples is fixed beforehand.
