@@ -15,8 +15,9 @@ from deciban.calibration.densities import (
     KernelDensityCalibrator,
     UnsupportedEvidenceWarning,
 )
-from deciban.calibration.fusion import CurvedCalibrator, FusionCalibrator
-from deciban.calibration.monotone import (
+from deciban.calibration.fusion import FusionCalibrator
+from deciban.calibration.nonlinear import (
+    CurvedCalibrator,
     IsotonicCalibrator,
     MonotoneCalibrator,
     ReversedScoresWarning,

@@ -137,16 +137,7 @@ class BootstrapCalibrator(Calibrator):
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Evidence from the calibrator fitted to all samples.
-
-        Parameters
-        ----------
-        X : as for the calibrator
-
-        Returns
-        -------
-        Evidence
-        """
+        """Evidence from the calibrator fitted to all samples."""
         check_is_fitted(self)
         return self.calibrator_.evidence(X)
 

@@ -14,8 +14,11 @@ from deciban.calibration.affine import AffineCalibrator
 from deciban.calibration.base import Calibrator, IdentityCalibrator
 from deciban.calibration.bounded import BoundedCalibrator
 from deciban.calibration.densities import GaussianCalibrator, KernelDensityCalibrator
-from deciban.calibration.fusion import CurvedCalibrator
-from deciban.calibration.monotone import IsotonicCalibrator, ReversedScoresWarning
+from deciban.calibration.nonlinear import (
+    CurvedCalibrator,
+    IsotonicCalibrator,
+    ReversedScoresWarning,
+)
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -20,86 +19,22 @@ from deciban._estimation.samples import (
     require_weight_of_every_class,
 )
 from deciban._persistence.registry import PersistentMixin, register
-from deciban._validation.arrays import Floats, refuse_masked, to_numpy
+from deciban._validation.arrays import Floats, refuse_masked
 from deciban._validation.labels import align_by_index, read_weights
 from deciban._validation.scalars import (
     is_whole,
     quote,
     quote_each,
     require_fraction,
-    require_one_of,
 )
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.choice import choose_calibrator
-from deciban.calibration.scores import order_by_class
+from deciban.calibration.scores import TABLES, log_posteriors
 from deciban.evidence import Evidence
-from deciban.evidence.bayes import read_prior, require_probabilities
+from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
-
-_METHODS = ("predict_log_proba", "predict_proba", "decision_function")
-TABLES = ("probabilities", "log_probabilities", "logits")
-
-
-def log_posteriors(
-    source: Any, X: Any, classes: tuple[Hashable, ...], response_method: str = "auto"
-) -> Floats:
-    """Log-posteriors up to a constant per row; -inf for zero."""
-    if isinstance(source, str):
-        return _from_table(source, X, classes)
-    known = tuple(np.asarray(source.classes_).tolist())
-    if known != classes:
-        raise InputError(
-            f"the estimator must know the classes of y, {quote_each(classes)}; it knows "
-            f"{quote_each(known)}. Give every class more samples than there are folds, and a "
-            f"fitted estimator the classes that it was fitted to."
-        )
-    method = _choose_method(source, response_method)
-    with np.errstate(divide="ignore"):  # classifiers take logarithms of zero, too
-        response = np.asarray(getattr(source, method)(X), dtype=np.float64)
-        if method == "predict_proba":
-            return np.log(response)
-    steps = getattr(source, "steps", None)  # of a pipeline
-    last = steps[-1][1] if steps else source
-    pairs = getattr(last, "decision_function_shape", None) == "ovo" and len(classes) > 2
-    if response.shape[1:] not in ((), (len(classes),)) or (method == _METHODS[-1] and pairs):
-        raise InputError(
-            f"{method} must give one column for each of {len(classes)} classes; "
-            f"{type(last).__name__} does not. Pass decision_function_shape='ovr', if it has that."
-        )
-    if response.ndim == 1:  # a decision function of two classes: their log-odds
-        return np.column_stack([np.zeros_like(response), response])
-    return response
-
-
-def _choose_method(source: Any, response_method: str) -> str:
-    require_one_of(response_method, "response_method", ("auto", *_METHODS))
-    wanted = _METHODS if response_method == "auto" else (response_method,)
-    for method in wanted:
-        if hasattr(source, method):
-            return method
-    raise InputError(
-        f"estimator must have {' or '.join(wanted)}; {type(source).__name__} does not. "
-        f"Choose another classifier."
-    )
-
-
-def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> Floats:
-    table = to_numpy(order_by_class(X, classes), "X")
-    if table.ndim != 2 or table.shape[1] != len(classes):
-        both = "np.column_stack([1 - p, p])" if kind == "probabilities" else "[0, x] for log-odds"
-        raise InputError(
-            f"X must hold {kind} of {len(classes)} classes, one column each; got shape "
-            f"{table.shape}. For two classes give {both}."
-        )
-    if np.isnan(table).any() or (table == np.inf).any():
-        raise InputError("X must not hold NaN or +inf; it does. Drop those samples first.")
-    if kind != "probabilities":
-        return table
-    require_probabilities(table, "X")
-    with np.errstate(divide="ignore"):
-        return np.log(table)
 
 
 def _log_floor(log_p: Floats, floor: float) -> float:
@@ -144,6 +79,13 @@ def _require_classifier(estimator: Any, fitted: bool) -> None:
         )
     if fitted:
         check_is_fitted(estimator)
+
+
+def _require_features(X: Any, estimator: Any) -> None:
+    if estimator is None:
+        require_numbers(X)
+    else:
+        refuse_masked(X, "X")  # other estimators may take text and dates
 
 
 @register(
@@ -278,7 +220,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         X, y, sample_weight, groups = align_by_index(
             X=X, y=y, sample_weight=sample_weight, groups=groups
         )
-        self._require_features(X)
+        _require_features(X, self.estimator)
         column_or_1d(y, warn=True)  # scikit-learn warns of a table of one column
         self.classes_, codes = encode_classes(y)
         X, codes = indexable(X, codes)
@@ -311,18 +253,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Calibrated evidence over the classes.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or anything the estimator takes
-
-        Returns
-        -------
-        Evidence
-        """
+        """Calibrated evidence over the classes; X is anything the estimator takes."""
         check_is_fitted(self)
-        self._require_features(X)
+        _require_features(X, self.estimator)
         log_p = _apply_floor(self._log_posteriors(self.estimator_, X), self._floor)
         return self.calibrator_.evidence(
             Evidence(log_p - np.log(self.training_prior_), self._names())
@@ -381,24 +314,16 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
     def _require_weight_in_folds(self, folds: list[Any], y: NDArray[Any], weight: Any) -> None:
         for rows, _ in folds if weight is not None else ():
-            codes = np.searchsorted(self.classes_, y[rows])
-            unweighted = np.setdiff1d(codes, codes[weight[rows] > 0])
+            unweighted = np.setdiff1d(y[rows], y[rows][weight[rows] > 0])
             if unweighted.size:
                 raise InputError(
                     f"sample_weight must be positive for some sample of every class in every fold; "
-                    f"in one it is zero for all samples of "
-                    f"{quote_each(self.classes_[unweighted].tolist())}. Leave samples without "
-                    f"weight out, or pass fewer folds."
+                    f"in one it is zero for all samples of {quote_each(unweighted.tolist())}. "
+                    f"Leave samples without weight out, or pass fewer folds."
                 )
 
     def _log_posteriors(self, source: Any, X: Any) -> Floats:
         return log_posteriors(source, X, self._names(), self.response_method)
-
-    def _require_features(self, X: Any) -> None:
-        if self.estimator is None:
-            require_numbers(X)
-        else:
-            refuse_masked(X, "X")  # other estimators may take text and dates
 
     def _estimator(self) -> Any:
         if self.estimator is not None:

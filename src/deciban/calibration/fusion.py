@@ -1,4 +1,4 @@
-"""Logistic fusion of several systems, with quality measures, and curved recalibration."""
+"""Logistic fusion of several systems, with quality measures of each sample."""
 
 from __future__ import annotations
 
@@ -17,9 +17,15 @@ from deciban._estimation.samples import encode_classes, read_samples, require_nu
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
 from deciban._validation.labels import align_by_index
-from deciban._validation.scalars import quote, quote_each, require_one_of, require_positive_number
-from deciban.calibration.base import Calibrator, finite_ilr, require_columns
-from deciban.calibration.scores import ScoreReader, order_by_class
+from deciban._validation.scalars import (
+    is_whole,
+    quote,
+    quote_each,
+    require_one_of,
+    require_positive_number,
+)
+from deciban.calibration.base import Calibrator, require_columns
+from deciban.calibration.scores import order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
@@ -118,39 +124,26 @@ class FusionCalibrator(Calibrator):
     @property
     def weights_(self) -> Floats:
         """Weight of each system at mean quality."""
-        return self._weights()[0]
+        return self._unpack()[0][0]
 
     @property
     def quality_weights_(self) -> Floats:
         """Change of each weight by one standard deviation of each measure."""
-        return self._weights()[1:]
+        return self._unpack()[0][1:]
 
     @property
     def offset_(self) -> Floats:
         """Fused ILRL for zero scores at mean quality."""
-        return self._offsets()[0]
+        return self._unpack()[1][0]
 
     @property
     def quality_offsets_(self) -> Floats:
         """Change of the offset by one standard deviation of each measure."""
-        return self._offsets()[1:]
-
-    def _offsets(self) -> Floats:
-        matrices, offsets = self._unpack()
-        return np.asarray(offsets - np.einsum("mkij,kj->mi", matrices, self._centers))
+        return self._unpack()[1][1:]
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Fused evidence over the classes.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        Evidence
-        """
+        """Fused evidence over the classes; X is as in :meth:`fit`."""
         return self._fuse(self._design(self._read(X)))
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -173,17 +166,17 @@ class FusionCalibrator(Calibrator):
         table, systems = self._stack(X, tuple(encode_classes(y)[0].tolist()) if named else ())
         scores, codes, weight = read_samples(self, table, y, sample_weight, ensure_all_finite=False)
         self.systems_ = systems or self._default_names()
-        share = balance_weights(codes, weight, self.prior_)
+        prior = self.prior_
+        share = balance_weights(codes, weight, prior)
         self._standardize(scores, share)
         design, D, sizes = self._design(scores), len(self.classes_), class_sizes(codes, weight)
         V = Basis.gram_schmidt(D).contrast
-        cost = LogisticCost(design, codes, share, np.log(self.prior_), V, self._scale, 0.0, 0.0)
+        cost = LogisticCost(design, codes, share, np.log(prior), V, self._scale, 0.0, 0.0)
         # Systems that are K copies of one then have its penalty, since each has its share.
-        strength = self.ridge * D * float(np.sum(self.prior_**2 / sizes)) * len(self.systems_)
-        P, U = cost.n_parameters, len(design.covariates)
-        penalty = np.full(P, strength)
-        constant = P - cost.n_offsets
-        penalty[constant // U :] *= _EFFECTS
+        strength = self.ridge * D * float(np.sum(prior**2 / sizes)) * len(self.systems_)
+        penalty = np.full(cost.n_parameters, strength)
+        constant = len(penalty) - cost.n_offsets
+        penalty[constant // len(design.covariates) :] *= _EFFECTS
         penalty[constant : constant + D - 1] = 0.0
         cost = replace(cost, ridge=penalty)
         self.coefficients_ = fit_linear(cost)
@@ -231,13 +224,11 @@ class FusionCalibrator(Calibrator):
         return np.concatenate(blocks, axis=1), tuple(map(str, systems))
 
     def _quality_names(self) -> list[str]:
-        given: Any = self.quality
-        return [] if given is None or isinstance(given, int | np.integer) else [*given]
+        return [] if self.quality is None or is_whole(self.quality) else [*self.quality]  # type: ignore[misc]
 
     @property
     def _n_quality(self) -> int:
-        given: Any = self.quality
-        return int(given) if isinstance(given, int | np.integer) else len(self._quality_names())
+        return self.quality if is_whole(self.quality) else len(self._quality_names())
 
     @property
     def _is_of_classes(self) -> bool:
@@ -325,13 +316,12 @@ class FusionCalibrator(Calibrator):
         return Design(vectors.reshape(-1, l.shape[2], len(l)), u.T)
 
     def _unpack(self) -> tuple[Floats, Floats]:
-        """Matrices A_k at mean quality with their changes by each measure, and offsets."""
+        """Weights and offsets at mean quality, each with its changes by the measures."""
         (K, k), U = self._centers.shape, self._covariates.shape[1]
         matrices, offsets = unpack(self.coefficients_, self._scale, K * U, k, U)
-        return matrices.reshape(U, K, k, k) / self._spreads[:, None, None], offsets
-
-    def _weights(self) -> Floats:
-        return free_entries(self._unpack()[0], self._scale)
+        matrices = matrices.reshape(U, K, k, k) / self._spreads[:, None, None]
+        offsets = offsets - np.einsum("mkij,kj->mi", matrices, self._centers)
+        return free_entries(matrices, self._scale), offsets
 
     def _finish_loading(self) -> None:
         (K, k), U = self._centers.shape, self._covariates.shape[1]
@@ -375,77 +365,3 @@ def _read_block(value: Any, name: str, classes: tuple[Hashable, ...], n: int) ->
             f"each of {n} samples; got shape {block.shape}. Give all systems the same samples."
         )
     return block
-
-
-@register(_reader=ScoreReader, fusion_=FusionCalibrator, _typical=float, _largest=float)
-class CurvedCalibrator(Calibrator):
-    r"""Evidence through a factor that depends on its strength.
-
-    The calibrated ILRL is :math:`(a + b / \sqrt{1 + r / s}) l + c` with the length r of l and its
-    mean s: strong evidence may be overstated more than weak evidence, as in forests and naive
-    Bayes. It is linear in a, b and c, and fitted as a fusion of two systems. Evidence stronger than
-    any in ``fit`` is cut off there.
-
-    Parameters
-    ----------
-    ridge : float, default 0.01
-        Penalty for a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
-    prior, fuse
-        As for :class:`AffineCalibrator`.
-
-    Attributes
-    ----------
-    fusion_ : FusionCalibrator
-        Its ``weights_`` are a and b.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
-
-    See Also
-    --------
-    AffineCalibrator : The same factor at any strength.
-
-    Examples
-    --------
-    >>> from deciban import CalibratedGaussian
-    >>> family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
-    >>> l, y = family.sample([2000, 2000, 2000], rng=0)
-    >>> exaggerated = family.evidence(l * np.linalg.norm(l, axis=1, keepdims=True))
-    >>> curved = CurvedCalibrator().fit(exaggerated, y).score(exaggerated, y)
-    >>> bool(curved > -1.05 * family.expected_cross_entropy(rng=0)[0])
-    True
-    """
-
-    def __init__(
-        self, *, ridge: float = 0.01, prior: Any = "uniform", fuse: bool | None = None
-    ) -> None:
-        self.ridge = ridge
-        self.prior = prior
-        self.fuse = fuse
-
-    def _fit(self, samples: Labelled) -> None:
-        r = np.linalg.norm(finite_ilr(samples.evidence), axis=1)
-        self._typical = float(np.average(r, weights=samples.weights / samples.weights.max())) or 1.0
-        self._largest = float(r.max())
-        self.fusion_ = FusionCalibrator(ridge=self.ridge, prior=self.prior)
-        systems = self._systems(samples.evidence)
-        self.fusion_._learn(systems, self.classes_[samples.codes], samples.weights)
-
-    def _systems(self, evidence: Evidence) -> dict[str, Evidence]:
-        l = finite_ilr(evidence)
-        r = np.linalg.norm(l, axis=1, keepdims=True)
-        l = l * np.minimum(1.0, self._largest / np.maximum(r, 1e-300))
-        bent = l / np.sqrt(1 + np.minimum(r, self._largest) / self._typical)
-        return {
-            name: Evidence.from_unbounded_ilr(part, None, evidence.classes)
-            for name, part in (("straight", l), ("bent", bent))
-        }
-
-    def _calibrate(self, evidence: Evidence) -> Evidence:
-        return self.fusion_.evidence(self._systems(evidence))
-
-    def _finish_loading(self) -> None:
-        super()._finish_loading()
-        if not (self._typical > 0 and self._largest >= 0):
-            raise ValueError("strengths that are not positive")
-        if self.fusion_.classes_.tolist() != self.classes_.tolist():
-            raise ValueError("a calibrator of other classes")

@@ -1,4 +1,4 @@
-"""Input for calibrators: one score per class, LLRs for two classes, or scores to be fused."""
+"""Input for calibrators: scores, LLRs for two classes, scores to fuse, a classifier's output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from deciban._estimation.affine import fit_affine
 from deciban._estimation.logistic import AffineMap
 from deciban._persistence.registry import register_value
-from deciban._validation.arrays import Floats, column_names
-from deciban._validation.scalars import quote, quote_each
+from deciban._validation.arrays import Floats, column_names, to_numpy
+from deciban._validation.scalars import quote, quote_each, require_one_of
 from deciban.evidence import Evidence
+from deciban.evidence.bayes import require_probabilities
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
 
+_METHODS = ("predict_log_proba", "predict_proba", "decision_function")
+TABLES = ("probabilities", "log_probabilities", "logits")
 _PENALTY = 0.02  # of the squares of weights, for one sample a class
 _FEW = 10  # samples of a class below which two columns are taken as they are
 _CLEARLY = 20.0  # squared standard errors (of 2 / n) of a difference that is not by chance
@@ -167,6 +170,61 @@ def _look_like_two_systems(scores: Floats, codes: NDArray[np.intp], weight: Floa
 def _require_finite(scores: Floats) -> None:
     if not np.isfinite(scores).all():
         raise InputError("X must be finite to be fused; it has infinity. Drop or bound it first.")
+
+
+def log_posteriors(
+    source: Any, X: Any, classes: tuple[Hashable, ...], response_method: str = "auto"
+) -> Floats:
+    """Log-posteriors up to a constant per row; -inf for zero."""
+    if isinstance(source, str):
+        return _from_table(source, X, classes)
+    known = tuple(np.asarray(source.classes_).tolist())
+    if known != classes:
+        raise InputError(
+            f"the estimator must know the classes of y, {quote_each(classes)}; it knows "
+            f"{quote_each(known)}. Give every class more samples than there are folds, and a "
+            f"fitted estimator the classes that it was fitted to."
+        )
+    require_one_of(response_method, "response_method", ("auto", *_METHODS))
+    wanted = _METHODS if response_method == "auto" else (response_method,)
+    method = next((name for name in wanted if hasattr(source, name)), None)
+    if method is None:
+        raise InputError(
+            f"estimator must have {' or '.join(wanted)}; {type(source).__name__} does not. "
+            f"Choose another classifier."
+        )
+    with np.errstate(divide="ignore"):  # classifiers take logarithms of zero, too
+        response = np.asarray(getattr(source, method)(X), dtype=np.float64)
+        if method == "predict_proba":
+            return np.log(response)
+    steps = getattr(source, "steps", None)  # of a pipeline
+    last = steps[-1][1] if steps else source
+    pairs = getattr(last, "decision_function_shape", None) == "ovo" and len(classes) > 2
+    if response.shape[1:] not in ((), (len(classes),)) or (method == _METHODS[-1] and pairs):
+        raise InputError(
+            f"{method} must give one column for each of {len(classes)} classes; "
+            f"{type(last).__name__} does not. Pass decision_function_shape='ovr', if it has that."
+        )
+    if response.ndim == 1:  # a decision function of two classes: their log-odds
+        return np.column_stack([np.zeros_like(response), response])
+    return response
+
+
+def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> Floats:
+    table = to_numpy(order_by_class(X, classes), "X")
+    if table.ndim != 2 or table.shape[1] != len(classes):
+        both = "np.column_stack([1 - p, p])" if kind == "probabilities" else "[0, x] for log-odds"
+        raise InputError(
+            f"X must hold {kind} of {len(classes)} classes, one column each; got shape "
+            f"{table.shape}. For two classes give {both}."
+        )
+    if np.isnan(table).any() or (table == np.inf).any():
+        raise InputError("X must not hold NaN or +inf; it does. Drop those samples first.")
+    if kind != "probabilities":
+        return table
+    require_probabilities(table, "X")
+    with np.errstate(divide="ignore"):
+        return np.log(table)
 
 
 register_value(AffineMap, matrix="k d", offset="k")

@@ -164,7 +164,7 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
             )
         return lambda X: evidence_of(model, X)
     if hasattr(best, "predict_proba"):
-        from deciban.calibration.classifier import log_posteriors
+        from deciban.calibration.scores import log_posteriors
 
         method = "predict_log_proba" if hasattr(best, "predict_log_proba") else "predict_proba"
         if not hasattr(best, "classes_"):

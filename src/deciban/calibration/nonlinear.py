@@ -1,4 +1,4 @@
-"""Monotone recalibration: PAV for two classes, gradients of convex functions for more."""
+"""Nonlinear recalibration: PAV, gradients of convex functions, and factors by strength."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from deciban._persistence.registry import register, register_value
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_positive_number
 from deciban.calibration.base import Calibrator, TwoClassCalibrator, finite_ilr
+from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
@@ -196,3 +197,77 @@ class MonotoneCalibrator(Calibrator):
             raise ValueError("a map of two classes")
         elif isinstance(found, Steps) and len(found.values) != len(found.edges) + 1:
             raise ValueError("steps that do not fit")
+
+
+@register(_reader=ScoreReader, fusion_=FusionCalibrator, _typical=float, _largest=float)
+class CurvedCalibrator(Calibrator):
+    r"""Evidence through a factor that depends on its strength.
+
+    The calibrated ILRL is :math:`(a + b / \sqrt{1 + r / s}) l + c` with the length r of l and its
+    mean s: strong evidence may be overstated more than weak evidence, as in forests and naive
+    Bayes. It is linear in a, b and c, and fitted as a fusion of two systems. Evidence stronger than
+    any in ``fit`` is cut off there.
+
+    Parameters
+    ----------
+    ridge : float, default 0.01
+        Penalty for a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
+    prior, fuse
+        As for :class:`AffineCalibrator`.
+
+    Attributes
+    ----------
+    fusion_ : FusionCalibrator
+        Its ``weights_`` are a and b.
+    classes_, prior_ : arrays of shape (n_classes,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    AffineCalibrator : The same factor at any strength.
+
+    Examples
+    --------
+    >>> from deciban import CalibratedGaussian
+    >>> family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    >>> l, y = family.sample([2000, 2000, 2000], rng=0)
+    >>> exaggerated = family.evidence(l * np.linalg.norm(l, axis=1, keepdims=True))
+    >>> curved = CurvedCalibrator().fit(exaggerated, y).score(exaggerated, y)
+    >>> bool(curved > -1.05 * family.expected_cross_entropy(rng=0)[0])
+    True
+    """
+
+    def __init__(
+        self, *, ridge: float = 0.01, prior: Any = "uniform", fuse: bool | None = None
+    ) -> None:
+        self.ridge = ridge
+        self.prior = prior
+        self.fuse = fuse
+
+    def _fit(self, samples: Labelled) -> None:
+        r = np.linalg.norm(finite_ilr(samples.evidence), axis=1)
+        self._typical = float(np.average(r, weights=samples.weights / samples.weights.max())) or 1.0
+        self._largest = float(r.max())
+        self.fusion_ = FusionCalibrator(ridge=self.ridge, prior=self.prior)
+        systems = self._systems(samples.evidence)
+        self.fusion_._learn(systems, self.classes_[samples.codes], samples.weights)
+
+    def _systems(self, evidence: Evidence) -> dict[str, Evidence]:
+        l = finite_ilr(evidence)
+        r = np.linalg.norm(l, axis=1, keepdims=True)
+        l = l * np.minimum(1.0, self._largest / np.maximum(r, 1e-300))
+        bent = l / np.sqrt(1 + np.minimum(r, self._largest) / self._typical)
+        return {
+            name: Evidence.from_unbounded_ilr(part, None, evidence.classes)
+            for name, part in (("straight", l), ("bent", bent))
+        }
+
+    def _calibrate(self, evidence: Evidence) -> Evidence:
+        return self.fusion_.evidence(self._systems(evidence))
+
+    def _finish_loading(self) -> None:
+        super()._finish_loading()
+        if not (self._typical > 0 and self._largest >= 0):
+            raise ValueError("strengths that are not positive")
+        if self.fusion_.classes_.tolist() != self.classes_.tolist():
+            raise ValueError("a calibrator of other classes")
