@@ -27,8 +27,7 @@ from deciban.assessment.several_classes import (
 )
 from deciban.assessment.systems import Judged, Setting, Subsample
 from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
-from deciban.metrics.labelled import Labelled
-from deciban.metrics.partitions import FOLDS, Partitions, Rows, evidence_of, folds_of
+from deciban.metrics.partitions import FOLDS, Partitions, Rows, folds_of
 from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
 from deciban.metrics.units import Buckets, BucketSums, UnitCosts, cost_columns
 from deciban.simplex import Basis
@@ -145,10 +144,7 @@ def _sum_terms(
 ) -> dict[tuple[int, int], NewtonTerms]:
     """Newton terms at each map, over its samples."""
     fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
-    ilrs = {
-        k: gram_schmidt_ilr(Labelled(evidence_of(rows.evidence[k], classes), rows.codes))
-        for k in {k for k, _ in asked}
-    }
+    ilrs = {k: gram_schmidt_ilr(rows.labelled(classes, k)) for k in {k for k, _ in asked}}
     with np.errstate(all="ignore"):  # squares of huge scores overflow: their step is not taken
         return {
             (k, j): newton_terms(
@@ -172,8 +168,8 @@ def _sum_rows(
     """Costs by bucket, costs of the worst pairs, and expected errors."""
     fold, costs, of_pairs, errors = folds_of(rows.hashes), [], [], []
     with np.errstate(all="ignore"):
-        for one, values, pair in zip(maps, rows.evidence, pairs, strict=True):
-            data = Labelled(evidence_of(values, classes), rows.codes)
+        for k, (one, pair) in enumerate(zip(maps, pairs, strict=True)):
+            data = rows.labelled(classes, k)
             log_p = data.evidence.log_posterior(setting.prior)
             after = None if one is None else one.apply(gram_schmidt_ilr(data), fold)
             costs.append(sample_costs(data, log_p, after, setting, FOLDS))

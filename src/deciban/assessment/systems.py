@@ -26,7 +26,7 @@ from deciban.metrics.detection import ErrorWeights, OperatingPoint, read_operati
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
-from deciban.metrics.partitions import Rows, Tally, evidence_of
+from deciban.metrics.partitions import Rows, Tally
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
@@ -161,8 +161,7 @@ class Subsample(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Rows, classes: tuple[Hashable, ...], system: int = 0) -> Subsample:
-        evidence = evidence_of(rows.evidence[system], classes)
-        return cls(Labelled(evidence, rows.codes), rows.numbers)
+        return cls(rows.labelled(classes, system), rows.numbers)
 
     @staticmethod
     def share(counts: NDArray[Any]) -> Floats:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -21,16 +20,13 @@ from deciban._validation.scalars import quote_each
 from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Labelled, Terms
 from deciban.metrics.partitions import (
     Partitions,
     Rows,
-    evidence_of,
     hash_labels,
     hash_numbers,
     llr_of_two,
 )
-from deciban.metrics.pav_in_parts import PooledRuns, pool_partitions
 
 
 class DaskScheduler(Workers):
@@ -161,17 +157,19 @@ def _labels(block: Any) -> set[Hashable]:
 def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) -> Rows:
     start, y_true, *rest = part
     n = len(y_true)
+    numbers = np.arange(start, start + n)
+    hashes = hash_numbers(numbers)
     indices = [block.index for block in (y_true, *rest) if hasattr(block, "iloc")]
     if not all(indices[0].equals(index) for index in indices[1:]):
         raise InputError(
             "y_true, evidence and groups must have the same index in each partition; they do not. "
             "Take them from one frame, or sort them alike."
         )
-    codes = encode_labels(read_labels(y_true, n), classes) if n else np.empty(0, dtype=np.intp)
+    if not n:
+        return Rows(np.empty(0, dtype=np.intp), (), hashes, numbers)
+    codes = encode_labels(read_labels(y_true, n), classes)
     evidence = tuple(_read_evidence(block, codes, classes) for block in rest[:n_systems])
-    numbers = np.arange(start, start + n)
-    hashes = hash_numbers(numbers)
-    if len(rest) > n_systems and n:
+    if len(rest) > n_systems:
         hashes = hash_labels(read_labels(rest[-1], n, "groups"))
     return Rows(codes, evidence, hashes, numbers)
 
@@ -179,65 +177,20 @@ def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) ->
 def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable, ...]) -> Floats:
     if np.ndim(block) == 2 and np.shape(block)[1] == 1 and len(classes) == 2:
         block = np.asarray(block)[:, 0]
-    if np.ndim(block) == 1 and len(classes) > 2:
-        raise InputError(
-            f"evidence must have a column for each of {len(classes)} classes; got one. Give "
-            f"log-likelihoods on rows."
-        )
     if np.ndim(block) == 1:
-        return read_llrs(block) if len(block) else np.empty(0)
-    if not len(block):
-        return np.empty(0) if len(classes) == 2 else np.empty((0, len(classes)))
+        if len(classes) > 2:
+            raise InputError(
+                f"evidence must have a column for each of {len(classes)} classes; got one. Give "
+                f"log-likelihoods on rows."
+            )
+        return read_llrs(block)
     values = Evidence(block, classes).log_likelihoods
     return llr_of_two(values, codes) if len(classes) == 2 else values
 
 
-@dataclass(frozen=True)
-class DaskTrials:
-    """LLRs in favor of class 1, in partitions."""
-
-    partitions: Partitions
-
-    @cached_property
-    def pooled(self) -> PooledRuns:
-        (pooled,), _ = pool_partitions(self.partitions, n_some=1)
-        return pooled
-
-    def means(self, costs: Sequence[Terms]) -> Floats:
-        """Mean of each cost in each class, (n_costs, 2)."""
-        return self.partitions.mean_by_class(partial(_cost_llrs, costs))
-
-
-def _cost_llrs(costs: Sequence[Terms], rows: Rows) -> Iterator[Floats]:
-    (llr,), codes = rows.evidence, rows.codes
-    for cost in costs:
-        yield np.where(codes == 1, cost(llr, 1), cost(llr, 0))
-
-
-@dataclass(frozen=True)
-class DaskLabelled:
-    """Evidence and true classes in partitions."""
-
-    partitions: Partitions
-
-    @property
-    def classes(self) -> tuple[Hashable, ...]:
-        return self.partitions.classes
-
-    def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
-        (means,) = self.partitions.mean_by_class(partial(_cost_rows, cost, self.classes))
-        return np.asarray(means)
-
-
-def _cost_rows(
-    cost: Callable[[Labelled], NDArray[Any]], classes: tuple[Hashable, ...], rows: Rows
-) -> list[NDArray[Any]]:
-    return [cost(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))]
-
-
 def open_dask_trials(
     y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
-) -> DaskTrials:
+) -> Partitions:
     """LLRs in favor of ``pos_label``."""
     found = open_collections(y_true, [llr], sample_weight=sample_weight)
     if len(found.classes) != 2 or pos_label not in found.classes:
@@ -247,4 +200,4 @@ def open_dask_trials(
             f"favors as pos_label."
         )
     other = next(label for label in found.classes if label != pos_label)
-    return DaskTrials(open_collections(y_true, [llr], classes=[other, pos_label]))
+    return open_collections(y_true, [llr], classes=[other, pos_label])

@@ -232,9 +232,9 @@ def open_labelled(
 ) -> Any:
     """Read samples, or open Dask collections; both have ``classes`` and ``class_means``."""
     if is_dask(y_true, evidence):
-        from deciban.metrics.dask_collections import DaskLabelled, open_collections
+        from deciban.metrics.dask_collections import open_collections
 
-        return DaskLabelled(open_collections(y_true, [evidence], None, classes, sample_weight))
+        return open_collections(y_true, [evidence], None, classes, sample_weight)
     return read_labelled(y_true, evidence, classes, sample_weight)
 
 

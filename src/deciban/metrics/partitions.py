@@ -18,7 +18,7 @@ from deciban._validation.labels import factorize_labels
 from deciban._workers import Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import lacks_classes
+from deciban.metrics.labelled import Labelled, Terms, lacks_classes
 
 FOLDS = 2  # samples are many: few folds are enough
 
@@ -77,7 +77,10 @@ class Rows(NamedTuple):
         bits = (hash_numbers(self.numbers) >> np.uint64(14)) & np.uint64((1 << 48) - 1)
         return self.select(bits.astype(np.float64) / 2.0**48 < share[self.codes])
 
-    def select(self, kept: NDArray[np.bool_]) -> Rows:
+    def labelled(self, classes: tuple[Hashable, ...], system: int = 0) -> Labelled:
+        return Labelled(evidence_of(self.evidence[system], classes), self.codes)
+
+    def select(self, kept: Any) -> Rows:
         evidence = tuple(one[kept] for one in self.evidence)
         return Rows(self.codes[kept], evidence, self.hashes[kept], self.numbers[kept])
 
@@ -135,8 +138,15 @@ class Partitions:
         """Results in order, with progress."""
         return iter(self.track(self.workers.map(function, items), what, len(items)))
 
-    def mean_by_class(self, costs: Callable[[Rows], Iterable[NDArray[Any]]]) -> Floats:
-        """Mean of each cost in each class, (n_costs, n_classes)."""
+    def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
+        """Mean cost in each class, with the evidence of the first system."""
+        return self._means(partial(_cost_labelled, cost, self.classes))[0]
+
+    def means(self, costs: Sequence[Terms]) -> Floats:
+        """Mean of each cost of LLRs in either class, (n_costs, 2)."""
+        return self._means(partial(_cost_llrs, costs))
+
+    def _means(self, costs: Callable[[Rows], Iterable[NDArray[Any]]]) -> Floats:
         found = [*self.map(partial(_sum_by_class, costs, len(self.classes)), "Summing")]
         counts = np.sum([n for _, n in found], axis=0)
         require_counts(self.classes, counts)
@@ -211,6 +221,18 @@ def _sum_by_class(
     counts = np.bincount(rows.codes, minlength=n_classes)
     sums = [np.bincount(rows.codes, x, n_classes) for x in costs(rows)]
     return np.array(sums, dtype=float), counts
+
+
+def _cost_llrs(costs: Sequence[Terms], rows: Rows) -> Iterator[NDArray[Any]]:
+    (llr,), codes = rows.evidence, rows.codes
+    for cost in costs:
+        yield np.where(codes == 1, cost(llr, 1), cost(llr, 0))
+
+
+def _cost_labelled(
+    cost: Callable[[Labelled], NDArray[Any]], classes: tuple[Hashable, ...], rows: Rows
+) -> list[NDArray[Any]]:
+    return [cost(rows.labelled(classes))]
 
 
 def _call(

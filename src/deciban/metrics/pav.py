@@ -193,7 +193,10 @@ class Cells(NamedTuple):
 def pool(trials: Any, *, levels: bool = False) -> PooledBlocks:
     """PAV blocks; with ``levels``, LLRs that differ only by rounding are tied."""
     if not isinstance(trials, Trials):
-        return trials.pooled.levels if levels else trials.pooled.blocks
+        from deciban.metrics.pav_in_parts import pool_partitions
+
+        (pooled,), _ = pool_partitions(trials, n_some=1)
+        return pooled.levels if levels else pooled.blocks
     return (count_levels if levels else count_runs)(trials).pool().shares()
 
 

@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
 from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.labelled import Labelled, Scores, Trials
+from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.multiclass import PairwiseCosts
 from deciban.metrics.partitions import (
     FOLDS,
     Partitions,
     Rows,
     Tally,
-    evidence_of,
     folds_of,
     require_counts,
 )
@@ -298,12 +297,12 @@ def tally_pairs(data: Partitions) -> list[PairTally]:
 
 def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[PairTally]:
     D, tallies = len(classes), []
-    for values in rows.evidence:
-        samples = Labelled(evidence_of(values, classes), rows.codes)
+    for k, values in enumerate(rows.evidence):
+        samples = rows.labelled(classes, k)
         costs, smallest = np.zeros((D, D)), np.full((D, D), np.inf)
-        for k in np.unique(rows.codes):
-            llr = samples.llr_of_class(k, range(D))
-            costs[k], smallest[k] = softplus(-llr).sum(axis=0), llr.min(axis=0)
+        for t in np.unique(rows.codes):
+            llr = samples.llr_of_class(t, range(D))
+            costs[t], smallest[t] = softplus(-llr).sum(axis=0), llr.min(axis=0)
         infinite = np.isinf(values)
         wrong = infinite[np.arange(len(infinite)), rows.codes]
         tally = Tally.of_rows(rows, values, D, infinite.any(axis=1), wrong)
@@ -373,7 +372,7 @@ def _sort_pairs(
     rows: Rows,
 ) -> list[Run]:
     """A run for each pair: LLRs in favor of the first class, for class two and class one."""
-    samples = Labelled(evidence_of(rows.evidence[system], classes), rows.codes)
+    samples = rows.labelled(classes, system)
     runs = []
     for i, j in pairs:
         target, other = samples.llr_of_class(i, [j])[:, 0], -samples.llr_of_class(j, [i])[:, 0]
