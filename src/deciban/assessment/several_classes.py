@@ -327,7 +327,7 @@ def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Flo
         return None
     order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
     l, codes, back = gram_schmidt_ilr(data)[order], data.codes[order], np.argsort(order)
-    fold = np.argmax(split_folds(codes, min(_FOLDS, fewest), None, 0), axis=0)
+    fold = split_folds(codes, min(_FOLDS, fewest), None, 0)
     maps = fit_maps(l, codes, fold, prior)
     if maps is None:
         return None

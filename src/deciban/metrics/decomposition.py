@@ -127,21 +127,19 @@ def decompose(
     return Decomposition(*(float(from_nats(part, unit)) for part in parts))
 
 
-def recalibrate(
-    data: Labelled, family: Family, prior: Floats, folds: Sequence[NDArray[np.bool_]]
-) -> Floats:
+def recalibrate(data: Labelled, family: Family, prior: Floats, fold: NDArray[np.intp]) -> Floats:
     """Log-posteriors after the best map, fitted without the sample's fold."""
     log_p = np.empty((len(data.codes), len(prior)))
     if family == "pav" or (family == "monotone" and len(prior) == 2):
-        for held_out in folds:
-            fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
-            log_p[held_out] = _fit_pav(fitted, prior)(new)
+        for k in range(fold.max() + 1):
+            fitted, new = (data.select(np.flatnonzero(rows)) for rows in (fold != k, fold == k))
+            log_p[fold == k] = _fit_pav(fitted, prior)(new)
         return log_p
     l = gram_schmidt_ilr(data)
-    for held_out in folds:
-        weight = None if data.weight is None else data.weight[~held_out]
-        fit = PosteriorMap.fit(l[~held_out], data.codes[~held_out], prior, family, weight)
-        log_p[held_out] = fit(l[held_out])
+    for k in range(fold.max() + 1):
+        rest = fold != k
+        weight = None if data.weight is None else data.weight[rest]
+        log_p[~rest] = PosteriorMap.fit(l[rest], data.codes[rest], prior, family, weight)(l[~rest])
     return log_p
 
 
@@ -198,8 +196,8 @@ def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
 
 def split_folds(
     codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Seed
-) -> list[NDArray[np.bool_]]:
-    """Masks of stratified folds."""
+) -> NDArray[np.intp]:
+    """Stratified folds."""
     require_whole(cv, "cv", 2, remedy="Give a number of folds, such as 5.")
     fewest = int(np.bincount(codes).min())
     if fewest < cv:
@@ -214,13 +212,13 @@ def split_folds(
     order = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold = np.empty(len(codes), dtype=int)
     fold[order] = np.arange(len(codes)) % cv
-    return [fold == k for k in range(cv)]
+    return fold
 
 
 def _split_groups(
     codes: NDArray[Any], cv: int, groups: NDArray[Any], rng: np.random.Generator
-) -> list[NDArray[np.bool_]]:
-    """Masks of stratified folds that share no group."""
+) -> NDArray[np.intp]:
+    """Stratified folds that share no group."""
     place = factorize_labels(groups)[1]
     counts = np.zeros((place.max() + 1, codes.max() + 1))
     np.add.at(counts, (place, codes), 1)
@@ -238,4 +236,4 @@ def _split_groups(
             f"groups must leave every class in the samples of {cv - 1} of {cv} folds; they do not. "
             f"Give more groups of the rarest class, or fewer folds."
         )
-    return [fold[place] == k for k in range(cv)]
+    return fold[place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -273,10 +273,24 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
         llr = data.llr_of_class(k, range(D))
         nats[k] = np.average(softplus(-llr), axis=0, weights=data.shares_in_class(k))
         smallest[k] = llr.min(axis=0)
-    actual = np.asarray(from_nats((nats + nats.T) / 2, "bit"))
-    minimum = np.zeros((D, D))  # zero if the LLRs of the two classes do not overlap
-    for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist():
-        minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(data.pair(i, j)))
+
+    def min_costs(pairs: list[tuple[int, int]]) -> Iterable[float]:
+        return (cost_of_blocks(pool(data.pair(i, j))) for i, j in pairs)
+
+    return tabulate_pairs(nats, smallest, min_costs)
+
+
+def tabulate_pairs(
+    nats: Floats, smallest: Floats, min_costs: Callable[[list[tuple[int, int]]], Iterable[float]]
+) -> PairwiseCosts:
+    """Costs from LLRs for each class (row) against each other one: their mean cost and minimum.
+
+    ``min_costs`` gives Cllr_min for the pairs whose LLRs overlap; it is zero for all others.
+    """
+    actual, minimum = np.asarray(from_nats((nats + nats.T) / 2, "bit")), np.zeros_like(nats)
+    pairs = [(i, j) for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist()]
+    for (i, j), cost in zip(pairs, min_costs(pairs), strict=True):
+        minimum[i, j] = minimum[j, i] = cost
     for table in (actual, minimum):
         np.fill_diagonal(table, np.nan)
     return PairwiseCosts(actual, minimum)

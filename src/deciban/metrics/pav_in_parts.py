@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.evidence import from_nats
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.labelled import Scores, Trials
-from deciban.metrics.multiclass import PairwiseCosts
+from deciban.metrics.multiclass import PairwiseCosts, tabulate_pairs
 from deciban.metrics.partitions import (
     FOLDS,
     Partitions,
@@ -316,20 +315,18 @@ def pairwise_costs_in_parts(data: Partitions, tallies: Sequence[PairTally]) -> l
 
 def _pairwise_costs(data: Partitions, system: int, tally: PairTally) -> PairwiseCosts:
     counts, smallest = tally.tally.counts, tally.smallest
-    means = tally.costs / counts[:, None]
-    actual, minimum = np.asarray(from_nats((means + means.T) / 2, "bit")), np.zeros_like(means)
-    overlapping = [(i, j) for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist()]
-    for pairs in _batches(overlapping, counts):
-        for (i, j), cells in zip(pairs, _pool_pairs(data, system, pairs, smallest), strict=True):
-            # The LLRs beyond the overlap are a cell of one class at either end.
-            below, above = counts[j] - cells.other.sum(), counts[i] - cells.target.sum()
-            ends = (-np.inf, -np.inf, 0.0, below), (np.inf, np.inf, above, 0.0)
-            first, last = (Cells(*np.array(one)[:, None]) for one in ends)
-            blocks = Cells.join([first, cells, last]).pool().shares()
-            minimum[i, j] = minimum[j, i] = cost_of_blocks(blocks)
-    for table in (actual, minimum):
-        np.fill_diagonal(table, np.nan)
-    return PairwiseCosts(actual, minimum)
+
+    def min_costs(overlapping: list[Pair]) -> Iterator[float]:
+        for pairs in _batches(overlapping, counts):
+            pooled = _pool_pairs(data, system, pairs, smallest)
+            for (i, j), cells in zip(pairs, pooled, strict=True):
+                # The LLRs beyond the overlap are a cell of one class at either end.
+                below, above = counts[j] - cells.other.sum(), counts[i] - cells.target.sum()
+                ends = (-np.inf, -np.inf, 0.0, below), (np.inf, np.inf, above, 0.0)
+                first, last = (Cells(*np.array(one)[:, None]) for one in ends)
+                yield cost_of_blocks(Cells.join([first, cells, last]).pool().shares())
+
+    return tabulate_pairs(tally.costs / counts[:, None], smallest, min_costs)
 
 
 def _batches(pairs: Sequence[Pair], counts: Any) -> Iterator[list[Pair]]:
