@@ -48,29 +48,12 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         return self._log_densities(X)
 
     def log_densities(self, X: ArrayLike) -> Floats:
-        """Log-density of each sample under each class.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Log-density under each class, of shape (n_samples, n_classes)."""
         return self._log_densities(self._read(X))
 
     @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:
-        """Evidence about the classes, one likelihood function per sample.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Evidence
+        """Evidence about the classes, for an array or frame of shape (n_samples, n_features).
 
         Examples
         --------
@@ -84,31 +67,14 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         return Evidence(self._log_likelihoods(self._read(X)), self._names())
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """Log-density of each sample under the mixture by ``prior_``.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Log-density under the mixture by ``prior_``, of shape (n_samples,)."""
         return self._log_mixture(self._read(X), self.prior_)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
-        """Fraction of samples in ``fit`` with a lower density: near zero for an outlier.
+        """Fraction of samples in ``fit`` with a lower density, of shape (n_samples,).
 
-        If there are enough held-out samples, they count instead: training samples are often more
-        likely than new ones, above all in small tables.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
+        It is near zero for an outlier. If there are enough held-out samples, they count instead:
+        training samples are often more likely than new ones, above all in small tables.
 
         Examples
         --------
@@ -178,18 +144,10 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self.reference_.divergences
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Base space: the ILRL in the first n_classes - 1 columns, then the residual.
+        """Base space, (n_samples, n_dimensions): the ILRL in n_classes - 1 columns, the residual.
 
         Added dimensions are at their center here, so the residual columns may depend on the class;
         those from :meth:`residual` do not.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_dimensions)
 
         Examples
         --------
@@ -205,17 +163,9 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(self._read(X))
 
     def residual(self, X: ArrayLike, random_state: int | RandomState | None = None) -> Floats:
-        """The residual: standard normal in every class.
+        """The residual, (n_samples, n_dimensions - n_classes + 1): standard normal in every class.
 
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        random_state : int, RandomState instance or None
-            Seed for the values in added dimensions.
-
-        Returns
-        -------
-        array of shape (n_samples, n_dimensions - n_classes + 1)
+        ``random_state`` seeds the values in added dimensions.
         """
         rows = self._read(X)
         shape = len(rows), self._n_base() - rows.shape[1]
@@ -223,16 +173,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(rows, added)[:, len(self.classes_) - 1 :]
 
     def inverse_transform(self, Z: ArrayLike) -> Floats:
-        """Features at points in base space; a frame gives a frame.
-
-        Parameters
-        ----------
-        Z : array of shape (n_samples, n_dimensions)
-
-        Returns
-        -------
-        array of shape (n_samples, n_features)
-        """
+        """Features at points in base space, as from :meth:`transform`; a frame gives a frame."""
         check_is_fitted(self)
         points = to_numpy(Z, "Z")
         if points.ndim != 2 or points.shape[1] != self._n_base():
@@ -331,14 +272,6 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists rows with more than 0.01 nat
         left.
 
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array or frame of shape (n_samples, n_features)
-
         Examples
         --------
         >>> from sklearn.datasets import load_iris
@@ -356,15 +289,6 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
         The residual is kept. Rows that cannot carry this evidence within 0.01 nat cause an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning`.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        to : class
-
-        Returns
-        -------
-        array or frame of shape (n_samples, n_features)
 
         Examples
         --------

@@ -205,10 +205,6 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
             memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         require_one_of(self.base, "base", ("gaussian", "mixture"))
         if self.base == "mixture" and self.n_estimators != 1:

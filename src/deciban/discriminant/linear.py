@@ -99,10 +99,6 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
             Missing values are allowed; in frames also categories, text, booleans and dates.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         samples = read_table_samples(self, X, y, sample_weight)
         self._past = condense(samples)
@@ -129,10 +125,6 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         classes : array of shape (n_classes,)
             All classes, needed in the first call.
         sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         first = "_past" not in vars(self)
         batch = every = read_batch(self, X, y, classes, sample_weight, first=first)
@@ -246,17 +238,7 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
         self.prior = prior
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to features and classes.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for :meth:`deciban.LinearDiscriminant.fit`.
-
-        Returns
-        -------
-        self
-        """
+        """Fit to features and classes, as :meth:`deciban.LinearDiscriminant.fit` takes them."""
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_table_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), samples.X.shape[1]

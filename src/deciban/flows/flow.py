@@ -142,11 +142,6 @@ class Flow:
         offset : array of shape (d,), default zero
         dtype : float32 or float64, default float32
             Precision for parameters and results; see ``double_precision``.
-
-        Returns
-        -------
-        Params
-            Arrays by name.
         """
         dtype = read_dtype(dtype)
         d = self.n_features
@@ -171,35 +166,11 @@ class Flow:
         return params
 
     def forward(self, params: Params, x: Any) -> tuple[jax.Array, jax.Array]:
-        r"""From x to z.
-
-        Parameters
-        ----------
-        params : Params
-        x : array of shape (..., d)
-
-        Returns
-        -------
-        z : array of shape (..., d)
-        log_det : array of shape (...)
-            :math:`\log |\det \partial z / \partial x|`.
-        """
+        r"""The z for x, (..., d), and :math:`\log |\det \partial z / \partial x|`, (...)."""
         return _forward(self, params, self._read(params, x, "x"))
 
     def inverse(self, params: Params, z: Any) -> tuple[jax.Array, jax.Array]:
-        r"""From z to x.
-
-        Parameters
-        ----------
-        params : Params
-        z : array of shape (..., d)
-
-        Returns
-        -------
-        x : array of shape (..., d)
-        log_det : array of shape (...)
-            :math:`\log |\det \partial x / \partial z|`.
-        """
+        r"""The x for z, (..., d), and :math:`\log |\det \partial x / \partial z|`, (...)."""
         return _inverse(self, params, self._read(params, z, "z"))
 
     def decays(self, params: Params) -> Params:
@@ -207,15 +178,6 @@ class Flow:
 
         Other decay would pull the affine map away from its start. With optax:
         ``optax.adamw(1e-3, weight_decay=0.1, mask=flow.decays)``.
-
-        Parameters
-        ----------
-        params : Params
-
-        Returns
-        -------
-        Params
-            Booleans.
         """
         return jax.tree_util.tree_map_with_path(
             lambda path, _: getattr(path[-1], "key", None) == "weight", params

@@ -44,10 +44,6 @@ def double_precision() -> AbstractContextManager[Any]:
     Use it around ``init`` and whenever the parameters are used. The global flag stays unchanged,
     so nothing else in the process changes.
 
-    Returns
-    -------
-    context manager
-
     See Also
     --------
     deciban.flows.Flow.init : Makes parameters with a given precision.

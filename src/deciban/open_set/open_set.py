@@ -127,10 +127,6 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         y : array of shape (n_samples,)
             Two known classes or more; ``other`` among them with ``density="samples"`` only.
         sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         self._read_p_other()
         self._require_density()
@@ -254,16 +250,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         return np.insert(known, at, other, axis=-1)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
-        """Fraction of known samples in ``fit`` with a lower density: near zero for an outlier.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Fraction of known samples in ``fit`` with a lower density: near zero for an outlier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.outlier_score(X))
 

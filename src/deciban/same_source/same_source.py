@@ -114,10 +114,6 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n_measurements, n_features)
         y : array of shape (n_measurements,)
             Sources, as text or numbers; some must have two measurements or more.
-
-        Returns
-        -------
-        self
         """
         require_one_of(self.density, "density", get_args(Density))
         require_one_of(self.estimator, "estimator", get_args(Estimator))
@@ -162,32 +158,12 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         return self._density.llr(a, b, rows % len(a.counts), rows % len(b.counts))
 
     def llr_matrix(self, left: Any, right: Any) -> Floats:
-        """Log-likelihood ratios, in nats, for all sets on the left against all on the right.
-
-        Parameters
-        ----------
-        left, right
-            As for :meth:`llr`.
-
-        Returns
-        -------
-        array of shape (n_left, n_right)
-        """
+        """Log-likelihood ratios as from :meth:`llr` for all pairs, of shape (n_left, n_right)."""
         a, b = self._read_sets(left, "left"), self._read_sets(right, "right")
         return self._density.llr_matrix(a, b)
 
     def evidence(self, left: Any, right: Any) -> Evidence:
-        """Evidence about the classes 0 (different sources) and 1 (the same), for each pair.
-
-        Parameters
-        ----------
-        left, right
-            As for :meth:`llr`.
-
-        Returns
-        -------
-        Evidence
-        """
+        """Evidence about 0 (different sources) and 1 (same source), as :meth:`llr` takes pairs."""
         return Evidence.from_llr(self.llr(left, right))
 
     def __sklearn_tags__(self) -> Any:
