@@ -71,6 +71,18 @@ def shorten(value: object, most: int = 18) -> str:
     return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
 
 
+def count_by_class(classes: Sequence[object], counts: Sequence[int], most: int = 6) -> str:
+    """The number of samples in each class.
+
+    >>> count_by_class(["no", "yes"], [1710, 60])
+    'class no: 1,710; class yes: 60'
+    """
+    pairs = list(zip(classes, counts, strict=True))
+    shown = "; ".join(f"class {shorten(label, 40)}: {n:,}" for label, n in pairs[:most])
+    left = len(pairs) - most
+    return f"{shown}; {left:,} more classes" if left > 0 else shown
+
+
 def in_unit(value: float, unit: str) -> str:
     """A number without its unit; a fraction in percent.
 

@@ -15,7 +15,7 @@ def test_an_assessment_says_what_to_do_and_shows_each_quantity_with_its_interval
         assert q.label in shown
         assert str(q).partition(" (")[0] in shown
     assert "95 % interval" in shown
-    assert "300 of cat, 200 of dog, 100 of owl" in shown
+    assert "class cat: 300; class dog: 200; class owl: 100" in shown
     assert shown.count("deciban-tone deciban-") == len(found.verdicts)
 
 

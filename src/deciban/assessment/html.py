@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deciban._markup import Cell, Words, in_unit, listing, paragraph, represent, shorten, table
+from deciban._markup import (
+    Cell,
+    Words,
+    count_by_class,
+    in_unit,
+    listing,
+    paragraph,
+    represent,
+    shorten,
+    table,
+)
 
 if TYPE_CHECKING:
     from deciban.assessment.conditions import Conditions
     from deciban.assessment.results import Assessment, Comparison, Difference, Quantity
 
-_MOST_ROWS, _MOST_CLASSES = 20, 6
+_MAX_ROWS = 20
 
 
 def represent_assessment(assessment: Assessment) -> str:
-    """HTML of an assessment: what to do and why, verdicts, and quantities with intervals."""
-    counts, classes = assessment.counts, assessment.classes
-    pairs = list(zip(counts, classes, strict=True))[:_MOST_CLASSES]
-    listed = ", ".join(f"{n:,} of {shorten(label, 40)}" for n, label in pairs)
-    more = f" and {len(classes) - len(pairs):,} more classes" if len(classes) > len(pairs) else ""
-    title = f"of {sum(counts):,} samples: {listed}{more}"
-    parts = [paragraph(title, lead="Assessment")]
+    """HTML of an assessment: verdicts, and quantities with intervals."""
+    classes = count_by_class(assessment.classes, assessment.counts)
+    parts = [paragraph(f"of {sum(assessment.counts):,} samples: {classes}", lead="Assessment")]
     if assessment.design:  # without intervals there is nothing to act on
-        parts += [
-            paragraph(
-                f"({v.word}). {v.sentence}", lead=f"{v.what.capitalize()}: {v.big}", tone=v.tone
-            )
-            for v in assessment.verdicts
-        ]
+        for v in assessment.verdicts:
+            lead = f"{v.what.capitalize()}: {v.big}"
+            parts.append(paragraph(f"({v.word}). {v.sentence}", lead=lead, tone=v.tone))
     level = f"{100 * assessment.confidence:g} % interval"
     columns = ["quantity", "value", level, "unit", "what it says"]
-    rows = [_quantity_row(q) for q in assessment.quantities[:_MOST_ROWS]]
+    rows = [_quantity_row(q) for q in assessment.quantities[:_MAX_ROWS]]
     parts.append(table("Quantities with their intervals", columns, rows))
-    if len(assessment.quantities) > _MOST_ROWS:
-        left = len(assessment.quantities) - _MOST_ROWS
-        parts.append(paragraph(f"… and {left:,} more quantities."))
-    if assessment.design:
-        parts.append(paragraph(f"Intervals: {assessment.design}."))
-    return represent(*parts, *_cautions(assessment.warnings))
+    return _finish(parts, len(assessment.quantities), "quantities", assessment)
 
 
 def represent_comparison(comparison: Comparison) -> str:
@@ -46,35 +45,41 @@ def represent_comparison(comparison: Comparison) -> str:
     level = f"a − b ({100 * comparison.confidence:g} % interval)"
     columns = ["quantity", "a", "b", level, "unit", "verdict"]
     parts = [paragraph(f"of {len(comparison.systems)} systems", lead="Comparison")]
-    for name in others[:_MOST_ROWS]:
+    for name in others[:_MAX_ROWS]:
         rows = [_difference_row(d) for d in comparison.differences if d.systems[1] == name]
         says = f"a is {shorten(first, 40)}, b is {shorten(name, 40)}"
         parts += [paragraph(f"{says}."), table(says, columns, rows)]
-    if len(others) > _MOST_ROWS:
-        parts.append(paragraph(f"… and {len(others) - _MOST_ROWS:,} more systems."))
-    if comparison.design:
-        parts.append(paragraph(f"Intervals: {comparison.design}."))
-    return represent(*parts, *_cautions(comparison.warnings))
+    return _finish(parts, len(others), "systems", comparison)
 
 
 def represent_conditions(conditions: Conditions) -> str:
-    """HTML of results by condition: a table and what to note about it."""
-    columns, rows = conditions.table()
-    *each, mean, pooled = rows
-    shown = [*each[:_MOST_ROWS], mean, pooled]
-    left = len(each) - _MOST_ROWS
+    """HTML of results by condition."""
+    columns, (*each, mean, pooled) = conditions.table()
+    rows = [*each[:_MAX_ROWS], mean, pooled]
     return represent(
         paragraph(f"by {shorten(conditions.column, 40)}", lead="Results"),
-        table("Results by condition", columns, shown),
-        *([paragraph(f"… and {left:,} more conditions.")] if left > 0 else []),
+        table("Results by condition", columns, rows),
+        *_left_out(len(each), "conditions"),
         listing(conditions.notes),
     )
 
 
+def _left_out(count: int, name: str) -> list[str]:
+    left = count - _MAX_ROWS
+    return [paragraph(f"… and {left:,} more {name}.")] if left > 0 else []
+
+
+def _finish(parts: Iterable[str], count: int, name: str, result: Assessment | Comparison) -> str:
+    """The parts, followed by rows left out, the design and the warnings."""
+    design = [paragraph(f"Intervals: {result.design}.")] if result.design else []
+    lead = paragraph("", lead="Before quoting a number:")
+    warnings = [lead, listing(result.warnings)] if result.warnings else []
+    return represent(*parts, *_left_out(count, name), *design, *warnings)
+
+
 def _quantity_row(q: Quantity) -> list[Cell]:
-    value, low, high = (in_unit(x, q.unit) for x in (q.value, q.low, q.high))
-    interval = "–" if q.low != q.low else f"{low.removesuffix(' %')} to {high}"
-    return [shorten(q.label, 80), value, interval, _unit(q.unit), Words(q.meaning)]
+    value, _, interval = str(q).rstrip(")").partition(" (")
+    return [shorten(q.label, 80), value, interval or "–", _unit(q.unit), Words(q.meaning)]
 
 
 def _difference_row(d: Difference) -> list[Cell]:
@@ -83,22 +88,9 @@ def _difference_row(d: Difference) -> list[Cell]:
     )
     if d.low == d.low:
         difference += f" ({low.removesuffix(' %')} to {high})"
-    return [
-        shorten(d.label, 80),
-        a,
-        b,
-        difference,
-        _unit(d.unit),
-        shorten(d.verdict, 50) if d.verdict else "–",
-    ]
+    verdict = shorten(d.verdict, 50) if d.verdict else "–"
+    return [shorten(d.label, 80), a, b, difference, _unit(d.unit), verdict]
 
 
 def _unit(unit: str) -> str:
-    """The unit of a quantity; numbers without one, and percentages, need no word."""
     return "–" if unit in ("", "fraction") else unit
-
-
-def _cautions(warnings: tuple[str, ...]) -> list[str]:
-    if not warnings:
-        return []
-    return [paragraph("", lead="Before quoting a number:"), listing(warnings)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._markup import align_cells, in_unit, shorten, to_plain
+from deciban._markup import align_cells, count_by_class, in_unit, shorten, to_plain
 from deciban.assessment.html import represent_assessment, represent_comparison
 from deciban.assessment.quantities import Wording, define, hint_replacement
 from deciban.evidence import Evidence
@@ -167,10 +167,8 @@ class Assessment:
         return (q.key for q in self.quantities)
 
     def __repr__(self) -> str:
-        pairs = zip(self.counts, self.classes, strict=True)
-        lines = ["Assessment: " + shorten(", ".join(f"{n:,} of {c}" for n, c in pairs), 80)]
-        if len(self.classes) == 2:
-            lines[0] += f"; target: {shorten(self.classes[1], 30)}"
+        two = f"; positive class: {shorten(self.classes[1], 30)}" if len(self.classes) == 2 else ""
+        lines = [f"Assessment: {count_by_class(self.classes, self.counts)}{two}"]
         lines += align_cells(
             (q.key, str(q), q.unit.replace("fraction", "")) for q in self.quantities
         )

@@ -21,17 +21,7 @@ from deciban.report.page import assessment_page, report
 
 @dataclass(frozen=True, repr=False)
 class FramedPage:
-    """A page that a notebook shows in a frame, without a widget.
-
-    Attributes
-    ----------
-    html : str
-        The whole page.
-    name : str
-        What it is, for a screen reader.
-    height : int
-        Height of the frame in pixels.
-    """
+    """A page that a notebook shows in a frame, without a widget; ``height`` is in pixels."""
 
     html: str
     name: str
@@ -50,17 +40,7 @@ class FramedPage:
 
 
 def show_page(html: str, name: str, height: int = 800) -> Any:
-    """A page as a widget, or as plain HTML where anywidget is not installed.
-
-    Parameters
-    ----------
-    html : str
-        A whole page that loads nothing.
-    name : str
-        What it is, for a screen reader.
-    height : int, default 800
-        Height of its frame in pixels; the width is that of the notebook.
-    """
+    """A page as a widget, or as plain HTML without anywidget; screen readers say its name."""
     height = require_whole(height, "height", 100)
     try:
         widget = _widget_class()

@@ -11,6 +11,31 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A table of texts or elements; the first cell of a row is its name. */
+export function makeTable(heads, rows, { caption = null, ...properties } = {}) {
+  const cell = (tag, scope) => (one) => (one instanceof Element ? one : make(tag, { ...scope, textContent: one }));
+  const row = ([name, ...cells]) => make("tr", {}, cell("th", { scope: "row" })(name), cells.map(cell("td")));
+  return make(
+    "table",
+    properties,
+    caption && make("caption", { textContent: caption }),
+    make("thead", {}, make("tr", {}, heads.map(cell("th", { scope: "col" })))),
+    make("tbody", {}, rows.map(row))
+  );
+}
+
+/** What scrolls if it is too wide. */
+export function scroller(label, content, kind = "") {
+  return make("div", { className: `scroll ${kind}`.trim(), tabIndex: 0, role: "region", "aria-label": label }, content);
+}
+
+/** A cell of a number, which is not broken. */
+export const numberCell = (textContent, kind = "") => make("td", { className: `number ${kind}`.trim(), textContent });
+
+export function makeCard(title, ...children) {
+  return make("div", { className: "card" }, make("h3", { textContent: title }), ...children);
+}
+
 let labels = 0;
 
 /** A label around an input; its name is the text alone, without the options of a select. */

@@ -1,6 +1,6 @@
 // What the figures share: filling a box, labels, formats, charts, and a memory of what was computed.
 
-import { make } from "./dom.js";
+import { make, makeTable, numberCell, scroller } from "./dom.js";
 import { cllr, cllrMin, histogramBins, pav } from "./statistics.js";
 
 /** Put a figure into its box; what had the focus keeps it, by its data-focus. */
@@ -11,18 +11,9 @@ export function fill(box, ...children) {
 }
 
 /** A table that scrolls where it is too wide; the first cell of a row is its name. */
-export function makeTable(label, head, rows, kind = "") {
-  const cell = (text, k) =>
-    k
-      ? make("td", { textContent: text, className: String(text).length < 10 ? "number" : "" }) // not broken
-      : make("th", { textContent: text, scope: "row" });
-  const table = make(
-    "table",
-    {},
-    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { textContent: text, scope: "col" })))),
-    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map(cell))))
-  );
-  return make("div", { className: `scroll ${kind}`, tabIndex: 0, role: "region", "aria-label": label }, table);
+export function scrollTable(label, head, rows, kind = "") {
+  const cell = (text) => (String(text).length < 10 ? numberCell(text) : text);
+  return scroller(label, makeTable(head, rows.map(([name, ...cells]) => [name, ...cells.map(cell)])), kind);
 }
 
 export function note(text) {

@@ -1,7 +1,8 @@
 // Editors of the prior, of pieces of evidence and of costs, for any number of hypotheses.
 
 import { classColor } from "./colors.js";
-import { bindNumber, labeled, make, makeButton, percent } from "./dom.js";
+import { bindNumber, labeled, make, makeButton, makeTable, percent } from "./dom.js";
+import { note } from "./drawing.js";
 import { UNITS } from "./geometry.js";
 
 const MOST_COSTS = 10; // hypotheses for which a matrix of costs is readable
@@ -106,44 +107,21 @@ export function editPieces(box, names, state) {
             `Log-likelihood of ${name} in evidence ${i + 1}, in ${label}`
           )
         );
-  const rows = pieces.map((_, i) =>
-    make(
-      "tr",
-      {},
-      make("th", { textContent: `Evidence ${i + 1}`, scope: "row" }),
-      cellsOf(i),
-      make(
-        "td",
-        {},
-        makeButton("×", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }), {
-          className: "plain", title: `Remove evidence ${i + 1}`, "aria-label": `Remove evidence ${i + 1}`,
-        })
-      )
-    )
-  );
+  const rows = pieces.map((_, i) => {
+    const name = `Remove evidence ${i + 1}`;
+    const remove = makeButton("×", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }), {
+      className: "plain", title: name, "aria-label": name,
+    });
+    return [`Evidence ${i + 1}`, ...cellsOf(i), make("td", {}, remove)];
+  });
   const heads = D === 2 ? [`for ${names[a]} against ${names[b]}`] : names;
-  const table = make(
-    "table",
-    { className: "numbers" },
-    make("caption", { textContent: D === 2 ? `LLRs in ${label}` : `Log-likelihoods in ${label}, which sum to zero` }),
-    make(
-      "thead",
-      {},
-      make(
-        "tr",
-        {},
-        make("th", { textContent: "" }),
-        heads.map((name) => make("th", { textContent: name, scope: "col" })),
-        make("th", { textContent: "" })
-      )
-    ),
-    make("tbody", {}, rows)
-  );
+  const caption = D === 2 ? `LLRs in ${label}` : `Log-likelihoods in ${label}, which sum to zero`;
+  const table = makeTable(["", ...heads, ""], rows, { className: "numbers", caption });
   const add = makeButton("Add evidence", () => {
     const { pieces: now } = state.get(), favored = now.length % D;
     state.set({ pieces: [...now, center(names.map((_, k) => (k === favored ? Math.LN10 : 0)))] });
   });
-  const none = make("p", { className: "note", textContent: "No evidence yet: the posterior is the prior." });
+  const none = note("No evidence yet: the posterior is the prior.");
   box.replaceChildren(pieces.length ? make("div", { className: "scroll whole" }, table) : none, add);
   return () => shows.forEach((show) => show());
 }
@@ -168,29 +146,9 @@ export function editCosts(box, names, state) {
     );
     return make("td", {}, input);
   };
-  const table = () =>
-    make(
-      "table",
-      { className: "numbers" },
-      make("caption", { textContent: "Cost of each decision (columns) for each truth (rows)" }),
-      make(
-        "thead",
-        {},
-        make(
-          "tr",
-          {},
-          make("th", { textContent: "true \\ decided" }),
-          names.map((name) => make("th", { textContent: name, scope: "col" }))
-        )
-      ),
-      make(
-        "tbody",
-        {},
-        names.map((name, i) =>
-          make("tr", {}, make("th", { scope: "row", textContent: name }), names.map((_, j) => cell(i, j)))
-        )
-      )
-    );
+  const table = () => makeTable(["true \\ decided", ...names], names.map((name, i) => [name, ...names.map((_, j) => cell(i, j))]), {
+    className: "numbers", caption: "Cost of each decision (columns) for each truth (rows)",
+  });
   const allow = make("input", { type: "checkbox" });
   const price = make("input", { type: "number", min: 0, max: 1e6, step: "any" });
   allow.addEventListener("change", () => state.set({ reject: allow.checked ? 0.3 : null }));
@@ -202,10 +160,7 @@ export function editCosts(box, names, state) {
   box.replaceChildren(
     D <= MOST_COSTS
       ? make("div", { className: "scroll whole" }, table())
-      : make("p", {
-          className: "note",
-          textContent: `Every error costs 1: a matrix of ${D} hypotheses is too large to edit here.`,
-        }),
+      : note(`Every error costs 1: a matrix of ${D} hypotheses is too large to edit here.`),
     make(
       "div",
       { className: "edit-line" },

@@ -1,7 +1,8 @@
 // The calibrated family of three classes: move the divergences, and everything else follows.
 
 import { classColor, isDark } from "./colors.js";
-import { bindNumber, make, makeButton, percent, set } from "./dom.js";
+import { bindNumber, make, makeButton, makeTable, numberCell, percent, set } from "./dom.js";
+import { note } from "./drawing.js";
 import { calibratedFamily, divergencesFromEers, eersOf, eigenOf, expectedCllr, fromUpperTriangle } from "./family.js";
 import { UNITS, fromIlr } from "./geometry.js";
 import { drawAxes, drawRegions, makePlane } from "./plane.js";
@@ -90,11 +91,7 @@ function editDivergences(box, names, { by, unit }, state) {
 function showPossible(box, { possible, family }, { divergences }, names, state) {
   if (possible) {
     return box.replaceChildren(
-      make("p", {
-        className: "note",
-        textContent:
-          "There is such a family: recognizers that tell the classes apart this well can be calibrated and Gaussian.",
-      })
+      note("There is such a family: recognizers that tell the classes apart this well can be calibrated and Gaussian.")
     );
   }
   const most = d3.maxIndex(divergences), [a, b] = PAIRS[most];
@@ -167,21 +164,8 @@ function fillTable(box, { family, possible }, names, { unit }) {
       d3.format(".3f")(expectedCllr(d)),
       `±${(d * factor).toPrecision(3)}, sd ${(Math.sqrt(2 * d) * factor).toPrecision(3)}`,
     ];
-    return make(
-      "tr",
-      {},
-      make("th", { scope: "row", textContent: `${names[a]}, ${names[b]}` }),
-      cells.map((text) => make("td", { className: "number", textContent: text }))
-    );
+    return [`${names[a]}, ${names[b]}`, ...cells.map((text) => numberCell(text))];
   });
   const heads = ["pair", `divergence (${label})`, "EER", "Cllr (bit)", `LLR (${label})`];
-  return box.replaceChildren(
-    make(
-      "table",
-      {},
-      make("caption", { textContent: possible ? "The family" : "The nearest family" }),
-      make("thead", {}, make("tr", {}, heads.map((text) => make("th", { scope: "col", textContent: text })))),
-      make("tbody", {}, rows)
-    )
-  );
+  return box.replaceChildren(makeTable(heads, rows, { caption: possible ? "The family" : "The nearest family" }));
 }

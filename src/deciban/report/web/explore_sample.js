@@ -1,7 +1,8 @@
 // One sample: its evidence in words and bars, the prior at which the decision flips, its neighbors and counterfactuals.
 
 import { classColor } from "./colors.js";
-import { bindNumber, labeled, make, makeButton, percent, signed } from "./dom.js";
+import { bindNumber, labeled, make, makeButton, makeCard, makeTable, percent, scroller, signed } from "./dom.js";
+import { note } from "./drawing.js";
 import { UNKNOWN } from "./explore_cloud.js";
 import { center } from "./explore_edit.js";
 import { UNITS, decide, flipPrior, posterior } from "./geometry.js";
@@ -92,15 +93,10 @@ function drawEvidence(evidence, { names, prior, unit }) {
       make("span", { className: "bar-number", textContent: `${signed(values[k])} · ${percent(shares[k])}` })
     );
   });
-  return make(
-    "div",
-    { className: "card" },
-    make("h3", { textContent: "Evidence" }),
+  return makeCard(
+    "Evidence",
     ...rows,
-    make("p", {
-      className: "note",
-      textContent: `Log-likelihoods in ${label}, around their mean · posterior under the prior${D > 20 ? "; the 20 likeliest classes" : ""}.`,
-    })
+    note(`Log-likelihoods in ${label}, around their mean · posterior under the prior${D > 20 ? "; the 20 likeliest classes" : ""}.`)
   );
 }
 
@@ -121,13 +117,7 @@ function drawWords(evidence, { names, unit }, scale) {
           : `${word} support for ${names[best]} over ${names[k]}`;
       return make("li", {}, make("b", { textContent: text }), ` (${signed(llr * factor)} ${label})`);
     });
-  return make(
-    "div",
-    { className: "card" },
-    make("h3", { textContent: "In words" }),
-    make("ul", {}, items),
-    make("p", { className: "note", textContent: scale.source })
-  );
+  return makeCard("In words", make("ul", {}, items), note(scale.source));
 }
 
 /** The prior at which the decision flips, and a way to go there. */
@@ -157,10 +147,8 @@ function drawFlip(evidence, { names, prior, costs, reject }, app) {
     { className: "plain" }
   );
   const flip = usable ? makeButton("Set this prior", () => app.state.set({ prior: Array.from(flipped) })) : null;
-  return make(
-    "div",
-    { className: "card" },
-    make("h3", { textContent: "Where the decision flips" }),
+  return makeCard(
+    "Where the decision flips",
     sentences.map((text) => make("p", { textContent: text })),
     make("div", { className: "edit-line" }, flip, walk)
   );
@@ -180,10 +168,7 @@ function drawCase({ data, samples, original }, row, shown) {
   if (at < 0) {
     const nearest = cases.rows[Math.min(cases.rows.length - 1, d3.bisectLeft(cases.rows, row))];
     return [
-      make("p", {
-        className: "note",
-        textContent: `Neighbors and counterfactuals were computed for ${cases.rows.length} rows; the nearest is row ${rowNumber(shown, nearest)}.`,
-      }),
+      note(`Neighbors and counterfactuals were computed for ${cases.rows.length} rows; the nearest is row ${rowNumber(shown, nearest)}.`),
     ];
   }
   const { classes, truth } = samples();
@@ -200,20 +185,9 @@ function drawCase({ data, samples, original }, row, shown) {
     cell(cases.features[at][c]),
     ...others.map(([, values]) => (values ? cell(values[c]) : "not reached")),
   ]);
-  const note = (textContent) => make("p", { className: "note", textContent });
-  const counterfactuals = make(
-    "div",
-    { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Counterfactuals" },
-    makeTable(heads, rows)
-  );
+  const counterfactuals = scroller("Counterfactuals", makeTable(heads, rows));
   return [
-    make(
-      "div",
-      { className: "card" },
-      make("h3", { textContent: "Nearest samples" }),
-      neighbors,
-      note("Distance in the base space of the model: evidence and residual.")
-    ),
+    makeCard("Nearest samples", neighbors, note("Distance in the base space of the model: evidence and residual.")),
     make(
       "div",
       { className: "card wide" },
@@ -222,24 +196,4 @@ function drawCase({ data, samples, original }, row, shown) {
       note("The evidence is moved to the center of each class; the residual, which does not bear on it, is kept.")
     ),
   ];
-}
-
-function makeTable(heads, rows) {
-  return make(
-    "table",
-    {},
-    make("thead", {}, make("tr", {}, heads.map((text) => make("th", { scope: "col", textContent: text })))),
-    make(
-      "tbody",
-      {},
-      rows.map(([first, ...rest]) =>
-        make(
-          "tr",
-          {},
-          make("th", { scope: "row", textContent: first }),
-          rest.map((text) => make("td", { textContent: text }))
-        )
-      )
-    )
-  );
 }

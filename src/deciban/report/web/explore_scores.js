@@ -4,33 +4,14 @@ import { makeControls } from "./controls.js";
 import { make } from "./dom.js";
 import { calibrateSamples, everyFewSamples } from "./explore_calibrate.js";
 import { UNKNOWN } from "./explore_cloud.js";
-import { cllrCalOf, cllrOf, pavBlocks } from "./drawing.js";
+import { cllrCalOf, cllrOf, note, pavBlocks } from "./drawing.js";
 import { attempt, makeOpener } from "./explore_open.js";
-import { drawCost } from "./figure_cost.js";
-import { drawCrossEntropy } from "./figure_cross_entropy.js";
-import { drawDet } from "./figure_det.js";
-import { drawHistogram } from "./figure_histogram.js";
-import { drawIdempotence } from "./figure_idempotence.js";
-import { drawPairMatrix, drawWorstPairs } from "./figure_pairs.js";
-import { drawPav } from "./figure_pav.js";
-import { drawPlane } from "./figure_plane.js";
-import { drawRanges } from "./figure_ranges.js";
-import { drawReliability } from "./figure_reliability.js";
-import { drawTernary } from "./figure_ternary.js";
-import { drawTippett } from "./figure_tippett.js";
-import { drawMeaning } from "./meaning.js";
+import { FIGURES } from "./figures.js";
 import { keepDrawn } from "./page.js";
-import { drawSelected } from "./selected.js";
 import { cllrMin, eer } from "./statistics.js";
 import { makeQuestion, makeView } from "./view.js";
 
-const DRAW = {
-  cost: drawCost, cross_entropy: drawCrossEntropy, det: drawDet, histogram: drawHistogram, idempotence: drawIdempotence,
-  meaning: drawMeaning, pairs: drawPairMatrix, pav: drawPav, plane: drawPlane, ranges: drawRanges,
-  reliability: drawReliability, selected: drawSelected, ternary: drawTernary, tippett: drawTippett,
-  worst: drawWorstPairs,
-};
-const FIGURES = [
+const SHOWN = [
   ["pav", "Too strong, or too weak?"],
   ["cost", "What the evidence costs, and why"],
   ["histogram", "Histogram of the log-likelihood ratios", "wide"],
@@ -43,7 +24,7 @@ const FIGURES = [
   ["meaning", "What one likelihood ratio means", "wide"],
   ["ranges", "Ranges of the likelihood ratio", "wide"],
 ];
-const FIGURES_OF_MANY = [
+const SHOWN_OF_MANY = [
   ["plane", "Evidence in the plane of its log-ratios"], ["ternary", "Posteriors in the triangle"],
   ["pairs", "Each pair of classes", "wide"], ["worst", "The hardest pairs", "wide"],
 ];
@@ -79,11 +60,7 @@ function makeLive(scores) {
   if (!samples) return boxes.live.replaceChildren();
   if (!samples.truth.some((k) => k !== UNKNOWN)) {
     return boxes.live.replaceChildren(
-      make("p", {
-        className: "note",
-        textContent:
-          "The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them.",
-      })
+      note("The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them.")
     );
   }
   const controls = make("form", { className: "controls", "aria-label": "What the figures show" });
@@ -92,7 +69,7 @@ function makeLive(scores) {
   toggle.addEventListener("change", () => app.state.set({ calibrated: toggle.checked }));
   const fit = make("span", { className: "note" });
   const numbers = make("div", { className: "tiles" });
-  const shown = samples.D < 3 ? FIGURES : [...FIGURES, ...FIGURES_OF_MANY];
+  const shown = samples.D < 3 ? SHOWN : [...SHOWN, ...SHOWN_OF_MANY];
   boxes.live.replaceChildren(
     controls,
     make(
@@ -102,10 +79,7 @@ function makeLive(scores) {
       fit
     ),
     samples.n < samples.total
-      ? make("p", {
-          className: "note",
-          textContent: `Numbers and figures are of ${samples.n.toLocaleString("en")} samples, chosen at random, of the ${samples.total.toLocaleString("en")} of the table.`,
-        })
+      ? note(`Numbers and figures are of ${samples.n.toLocaleString("en")} samples, chosen at random, of the ${samples.total.toLocaleString("en")} of the table.`)
       : "",
     numbers,
     make(
@@ -191,7 +165,7 @@ function present(scores, values, samples) {
   if (scores.redraw) return scores.redraw();
   // The page draws figures when a store tells; here that is each step of the way to calibrated scores.
   const store = { subscribe: (listener) => (scores.redraw = listener), set: app.state.set };
-  keepDrawn(DRAW, store, () => scores.view);
+  keepDrawn(FIGURES, store, () => scores.view);
   return scores.redraw();
 }
 
@@ -207,9 +181,7 @@ function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
       make("span", { className: "range", textContent: word })
     );
   if (!target.length || !other.length) {
-    numbers.replaceChildren(
-      make("p", { className: "note", textContent: `There are no samples of ${target.length ? names[0] : names[1]}.` })
-    );
+    numbers.replaceChildren(note(`There are no samples of ${target.length ? names[0] : names[1]}.`));
     return;
   }
   const blocks = pavBlocks(view), total = cllrOf(view), least = cllrMin(target, other, blocks);

@@ -2,6 +2,7 @@
 
 import { classColor } from "./colors.js";
 import { make, percent, set, signed } from "./dom.js";
+import { note } from "./drawing.js";
 import { UNITS, groupsLlr, posterior } from "./geometry.js";
 
 const ROW = 30;
@@ -59,9 +60,6 @@ export function drawTree(box, values, points) {
     .text((d) => names[d.data.members[0]]);
   box.replaceChildren(
     svg.node(),
-    make("p", {
-      className: "note",
-      textContent: `Branches are as thick as their posterior. At each node: the LLR of the evidence for the upper group against the lower one, in ${label}.`,
-    })
+    note(`Branches are as thick as their posterior. At each node: the LLR of the evidence for the upper group against the lower one, in ${label}.`)
   );
 }

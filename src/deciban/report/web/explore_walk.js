@@ -1,7 +1,7 @@
 // Bayes' walk: from the prior, along each piece of evidence, to the posterior and the decision.
 
 import { classColor, isDark } from "./colors.js";
-import { make, percent, set } from "./dom.js";
+import { make, makeTable, numberCell, percent, set } from "./dom.js";
 import { drawCloud, findSample, reachOf, thinSamples } from "./explore_cloud.js";
 import { countDecisions } from "./explore_counts.js";
 import { center, editCosts, editPieces, editPrior, priorOf } from "./explore_edit.js";
@@ -265,36 +265,10 @@ function drawCounts(box, samples, { names, prior, costs, reject }) {
   if (D > 10) return box.replaceChildren(summary);
   const heads = [...names, ...(reject === null ? [] : ["no decision"])];
   const truths = [...names.map((name, k) => [name, k]), ...(known < samples.n ? [["not known", D]] : [])];
-  const body = truths.map(([name, i]) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row", textContent: name }),
-      heads.map((_, j) =>
-        make("td", { className: i === j ? "number own" : "number", textContent: d3.format(",")(at(i, j)) })
-      )
-    )
-  );
-  return box.replaceChildren(
-    summary,
-    make(
-      "div",
-      { className: "scroll whole" },
-      make(
-        "table",
-        { className: "counts" },
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            make("th", { textContent: "true \\ decided" }),
-            heads.map((name) => make("th", { scope: "col", textContent: name }))
-          )
-        ),
-        make("tbody", {}, body)
-      )
-    )
-  );
+  const rows = truths.map(([name, i]) => [
+    name,
+    ...heads.map((_, j) => numberCell(d3.format(",")(at(i, j)), i === j ? "own" : "")),
+  ]);
+  const table = makeTable(["true \\ decided", ...heads], rows, { className: "counts" });
+  return box.replaceChildren(summary, make("div", { className: "scroll whole" }, table));
 }

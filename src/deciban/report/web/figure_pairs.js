@@ -3,7 +3,7 @@
 import { clusterOrder } from "./cluster.js";
 import { isDark } from "./colors.js";
 import { costColor, costKey, inkOn } from "./cost_scale.js";
-import { make, set } from "./dom.js";
+import { make, scroller, set } from "./dom.js";
 import { fill, formatNumber, formatPercent, isDrawn, note, numberOf, readNumber, shorten } from "./drawing.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { cllrMin, eer, pairMatrix, pav } from "./statistics.js";
@@ -199,10 +199,10 @@ export function drawWorstPairs(box, view) {
   const all = (view.samples.D * (view.samples.D - 1)) / 2;
   fill(
     box,
-    make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Worst pairs" }, table),
+    scroller("Worst pairs", table),
     note(
       (pairs.length < all
-        ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}. ` + ``
+        ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}. `
         : "") + "Cllr is the cost as it is, Cllr_min after the best recalibration, EER the equal-error rate."
     )
   );

@@ -1,7 +1,7 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
 import { make } from "./dom.js";
-import { chart, cllrCalOf, cllrOf, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
+import { chart, cllrCalOf, cllrOf, fill, formatNumber, formatPercent, scrollTable, note, pavBlocks, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllrMin, eer } from "./statistics.js";
 import { missing, sayEach, systemLegend } from "./systems.js";
@@ -109,7 +109,7 @@ export function drawNumbers(box, view) {
   });
   fill(
     box,
-    makeTable("Numbers of the chosen pair", head, rows, "whole"),
+    scrollTable("Numbers of the chosen pair", head, rows, "whole"),
     note(
       `Misses, false alarms and costs are those of Bayes decisions at a prior of ${formatPercent(prior)} and the costs above; ` +
         "a cost of 1 is that of deciding without evidence."

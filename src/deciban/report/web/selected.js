@@ -1,7 +1,7 @@
 // The samples of a brushed range of LLRs, as a table.
 
 import { make } from "./dom.js";
-import { countSamples, fill, formatNumber, llrLabel, makeTable, note } from "./drawing.js";
+import { countSamples, fill, formatNumber, llrLabel, scrollTable, note } from "./drawing.js";
 
 const MOST = 200;
 
@@ -21,5 +21,5 @@ export function drawSelected(box, view) {
   const ends = range.map((x) => formatNumber(unit.factor * x)).join(" to ");
   const more = inside.length > MOST ? ` The ${MOST} most misleading are listed.` : "";
   const said = note(`${countSamples(inside.length)} with LLRs from ${ends} ${unit.label}.${more}`);
-  return fill(box, said, clear, makeTable("Samples of the range", ["row", "true class", llrLabel(view), ""], rows));
+  return fill(box, said, clear, scrollTable("Samples of the range", ["row", "true class", llrLabel(view), ""], rows));
 }
