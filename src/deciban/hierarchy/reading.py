@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from deciban._validation.labels import is_missing
-from deciban._validation.scalars import quote
+from deciban._validation.scalars import quote, quote_each
 from deciban.evidence.bayes import name_group
 from deciban.exceptions import InputError
 
@@ -96,34 +96,40 @@ def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tupl
     return tuple(found)
 
 
-def read_pairs(pairs: Any) -> tuple[list[tuple[Hashable, Hashable]], list[Hashable]]:
-    """Pairs of a unique child and its parent, and the children without a parent."""
+def read_pairs(pairs: Any) -> tuple[dict[Hashable, Any], int]:
+    """The nested mapping of pairs of a child and its parent, and the number of nodes."""
     rows: Any = pairs
     if hasattr(pairs, "columns"):  # a frame
         rows = list(zip(*(pairs[name] for name in pairs.columns), strict=True))
     rows = rows.tolist() if hasattr(rows, "tolist") else rows
     usable = isinstance(rows, Iterable) and not isinstance(rows, str | Mapping)
-    found = [tuple(row) if isinstance(row, Sequence) else (row,) for row in rows] if usable else []
-    if not found or any(len(row) != 2 for row in found):
+    rows = [tuple(row) if isinstance(row, Sequence) else (row,) for row in rows] if usable else []
+    if not rows or any(len(row) != 2 for row in rows):
         raise InputError(
             f"pairs must be a list of a child and its parent each, or two columns; got "
             f"{quote(pairs)}. Write [('cat', 'mammal'), ('dog', 'mammal')]."
         )
-    children = [child for child, _ in found]
-    twice = [child for k, child in enumerate(children) if child in children[:k]]
-    if twice:
-        raise InputError(
-            f"pairs must give each child one parent; got {quote(twice[0])} twice. Leave one out."
-        )
-    for child, parent in found:
-        if _is_empty(child) or child == parent:
-            what = "a row without a child" if _is_empty(child) else f"{quote(child)} as its own"
+    parents: dict[Hashable, Hashable] = {}
+    for child, parent in rows:
+        if child in parents or child == parent or _is_empty(child):
             raise InputError(
-                f"pairs must be a child and a different parent each; got {what}. Correct it, or "
-                f"leave it out."
+                f"pairs must give each child one parent, another node; got {quote(child)} and "
+                f"{quote(parent)}. Correct this row, or leave it out."
             )
-    tops = [child for child, parent in found if _is_empty(parent)]
-    return [(child, parent) for child, parent in found if not _is_empty(parent)], tops
+        parents[child] = None if _is_empty(parent) else parent
+    tops = [child for child, parent in parents.items() if parent is None]
+    inner = dict.fromkeys([*tops, *(one for one in parents.values() if one is not None)])
+    roots = [node for node in inner if parents.get(node) is None]
+    if len(roots) != 1:
+        raise InputError(
+            f"pairs must lead from every child to one root that has no parent; got "
+            f"{quote_each(roots)}. Add or correct a parent."
+        )
+    content: dict[Hashable, dict[Hashable, Any]] = {node: {} for node in inner}
+    for child, parent in parents.items():
+        if parent is not None:
+            content[parent][child] = content.get(child, child)
+    return {roots[0]: content[roots[0]]}, len(parents.keys() | inner.keys())
 
 
 def _is_empty(name: Any) -> bool:

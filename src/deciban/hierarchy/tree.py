@@ -100,22 +100,11 @@ class Hierarchy:
         >>> Hierarchy.from_pairs(pairs).leaves("mammal")
         ('cat', 'dog')
         """
-        rows, tops = read_pairs(pairs)
-        content: dict[Hashable, dict[Hashable, Any]] = {parent: {} for _, parent in rows}
-        for child, parent in rows:
-            content[parent][child] = content.get(child, child)
-        roots = [parent for parent in content if parent not in {child for child, _ in rows}]
-        found = cls({roots[0]: content[roots[0]]}) if len(roots) == 1 else None
-        if found is None or len(found.nodes) != len(rows) + 1:
+        tree, n_nodes = read_pairs(pairs)
+        found = cls(tree)
+        if len(found.nodes) != n_nodes:
             raise InputError(
-                f"pairs must lead from every child to one root that has no parent; got "
-                f"{quote_each(roots) if len(roots) != 1 else 'a circle'}. Add or correct a parent."
-            )
-        wrong = [top for top in tops if top != roots[0]]
-        if wrong:
-            raise InputError(
-                f"pairs must give every child but the root, {quote(roots[0])}, a parent; "
-                f"{quote(wrong[0])} has none. Add it."
+                "pairs must lead from every child to the root; got a circle. Correct a parent."
             )
         return found
 
@@ -185,20 +174,14 @@ class Hierarchy:
 
         Parameters
         ----------
-        evidence : Evidence
-            Over the same classes, in any order.
+        evidence, prior
+            As for :meth:`log_posterior`; the prior is used within each child only.
         node : label, default the root
-        prior : array or mapping, default uniform
-            Prior for the classes, used within each child only.
 
         Returns
         -------
         Evidence
             Over the children, for a sample that belongs to the node.
-
-        See Also
-        --------
-        deciban.Evidence.group : The same for any groups.
 
         Examples
         --------
@@ -245,15 +228,7 @@ class Hierarchy:
     def posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
         """Posterior probabilities of all nodes.
 
-        Parameters
-        ----------
-        evidence, prior
-            As for :meth:`log_posterior`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_nodes)
-            In the order of ``nodes``; the root's, the first, is one.
+        Parameters and order are those of :meth:`log_posterior`.
 
         Examples
         --------
@@ -350,10 +325,6 @@ class Hierarchy:
         array of shape (n_samples,)
             Names of nodes or classes.
 
-        See Also
-        --------
-        deciban.Evidence.prediction_set : The sets; split-conformal ones hold for any evidence.
-
         Examples
         --------
         >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
@@ -407,8 +378,8 @@ class Hierarchy:
 
         Parameters
         ----------
-        answers : array of shape (n_samples,)
-            Names of nodes or classes.
+        answers
+            As for :meth:`contains`.
         prior : array of shape (n_classes,) or mapping, default uniform
             An array follows the order in ``classes``.
         unit : {"nat", "bit", "ban", "deciban"}, default "bit"
