@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from deciban import CalibratedGaussian, Evidence, assess, metrics
-from deciban.exceptions import InputError
+from deciban import CalibratedGaussian, Evidence, metrics
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
 MODULE = sys.modules["deciban.metrics.calibration_test"]
@@ -175,18 +174,3 @@ def test_weights_lower_the_power_where_they_differ():
     weight = np.where(np.random.default_rng(0).random(600) < 0.05, 100.0, 0.01)
     p = [metrics.calibration_test(y, evidence, sample_weight=w).p_value for w in (None, weight)]
     assert p[0] < 0.05 < p[1]
-
-
-def test_no_draws_are_refused():
-    with pytest.raises(InputError, match="n_draws must be"):
-        metrics.calibration_test([0, 1], [[0, 1], [1, 0]], n_draws=0)
-
-
-def test_an_assessment_has_the_test_unless_samples_depend_on_each_other():
-    y, l = sampled(60)
-    found = assess(y, FAMILY.evidence(2 * l), n_resamples=99)
-    assert found.calibration_test.p_value == 1 / 100
-    assert found.to_dict()["calibration_test"]["fault"] == "too strong"
-    assert assess(y, FAMILY.evidence(l), n_resamples=0).calibration_test is None
-    groups = np.arange(180) // 2
-    assert assess(y, FAMILY.evidence(l), n_resamples=9, groups=groups).calibration_test is None
