@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from deciban import CalibratedGaussian, Evidence, assess, compare, metrics
 from deciban.assessment import systems
 from deciban.assessment.assess import assess_partitions, compare_partitions
-from deciban.assessment.several_classes import fit_maps
-from deciban.assessment.several_classes_in_parts import improve_maps
-from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
+from deciban.metrics.decomposition import (
+    PosteriorMap,
+    fit_maps,
+    gram_schmidt_ilr,
+    improve_maps,
+)
 from deciban.metrics.designs import read_design
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Partitions, Rows, folds_of, hash_labels, hash_numbers
@@ -324,8 +327,7 @@ def test_maps_count_samples_not_folds():
     l = gram_schmidt_ilr(samples)
     maps = fit_maps(l, y, folds_of(hash_labels(groups)), prior)
     counts = np.array([np.bincount(y[~odd], minlength=3), np.bincount(y[odd], minlength=3)])
-    squares = np.abs(l).mean(axis=0) ** 2
-    (after,) = improve_maps(data, [maps], [squares], prior, counts)
+    (after,) = improve_maps(data, [maps], prior, counts)
     best = PosteriorMap.fit(l, y, prior, maps.scale)
     costs = [
         samples.mean_by_class(-one(l)[np.arange(len(y)), y]).mean() for one in (after.fitted, best)

@@ -21,8 +21,7 @@ from deciban.assessment.results import (
     make_difference,
     make_quantity,
 )
-from deciban.assessment.several_classes import judge_posteriors
-from deciban.assessment.several_classes_in_parts import judge_posteriors_in_parts
+from deciban.assessment.several_classes import judge_posteriors, judge_posteriors_in_parts
 from deciban.assessment.systems import (
     Costs,
     Judged,

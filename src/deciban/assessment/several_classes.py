@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from deciban._estimation.logistic import Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.quantities import Posteriors, base_key, posterior_costs
-from deciban.assessment.systems import Setting, System, Words, difference_of
+from deciban.assessment.systems import Judged, Setting, Subsample, System, Words, difference_of
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
-from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr, split_folds
+from deciban.metrics.decomposition import (
+    FoldMaps,
+    fit_maps,
+    gram_schmidt_ilr,
+    improve_maps,
+    split_folds,
+)
 from deciban.metrics.designs import Design
 from deciban.metrics.intervals import (
     EventCounts,
@@ -28,13 +34,21 @@ from deciban.metrics.intervals import (
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_units import LlrSample
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.metrics.partitions import Tally
-from deciban.metrics.units import Columns, SampleCosts, UnitCosts, cost_columns, mean_intervals
+from deciban.metrics.partitions import FOLDS, Partitions, Rows, Tally, folds_of
+from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
+from deciban.metrics.units import (
+    Buckets,
+    BucketSums,
+    Columns,
+    SampleCosts,
+    UnitCosts,
+    cost_columns,
+    mean_intervals,
+)
 
 _FOLDS = 5
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
-_MAX_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
@@ -53,14 +67,14 @@ class SeveralClassSystem(System):
         design: Design,
         number: int,
         pairwise: PairwiseCosts,
-        expected_wrong: float,
         notes: Iterable[str],
         of_pair: UnitCosts,
         needed: str = "two samples of each class",
     ) -> None:
         super().__init__(classes, setting, notes)
         self.columns, self.number = columns, number
-        self.pairwise, self.expected_wrong, self.of_pair = pairwise, expected_wrong, of_pair
+        self.pairwise, self.of_pair = pairwise, of_pair
+        self.expected_wrong = float(columns["errors", number].sum())
         self.changes: dict[str, str | None] = {}
         self.costs = UnitCosts.read(columns, design, number)
         if "saving" not in self.costs.actual:
@@ -90,7 +104,7 @@ class SeveralClassSystem(System):
         """The worst pair is that with any of the systems."""
         words, values = super().values_beside(*others)
         cllrs = [system.pairwise.cllr for system in (self, *others)]
-        i, j = worst_pair(np.max(cllrs, axis=0))
+        i, j = _worst_pair(np.max(cllrs, axis=0))
         for one, cllr in zip(values, cllrs, strict=True):
             one["worst_pair_cllr"] = float(cllr[i, j])
         return words | {"a": self.classes[i], "b": self.classes[j]}, values
@@ -186,7 +200,7 @@ def has_sides(key: str) -> bool:
     return base_key(key) in _DECISION_COSTS or key == "decision_loss"
 
 
-def worst_pair(cllr: Floats) -> tuple[int, int]:
+def _worst_pair(cllr: Floats) -> tuple[int, int]:
     i, j = np.unravel_index(np.nanargmax(cllr), cllr.shape)
     return int(i), int(j)
 
@@ -209,12 +223,12 @@ def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
     intervals["calibration"] = calibration._replace(high=high)
 
 
-def sample_costs(
+def _sample_costs(
     data: Labelled,
     log_p: Floats,
     recalibrated: tuple[Floats, Floats] | None,
     setting: Setting,
-    folds: int = _FOLDS,
+    folds: int,
 ) -> SampleCosts:
     """Contributions of samples, before and after recalibration.
 
@@ -269,52 +283,11 @@ def _unit_of_costs(setting: Setting) -> float:
     return float((setting.prior @ costs).min() - setting.prior @ np.diag(costs))
 
 
-def expected_errors(log_p: Floats) -> float:
-    """Number of wrong decisions that the posteriors predict."""
+def _expected_errors(log_p: Floats) -> Floats:
+    """Probability, by its own posteriors, that the decision on a sample is wrong."""
     others = log_p.copy()
     others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
-    return float(np.exp(logsumexp(others, axis=1)).sum())
-
-
-class FoldMaps(NamedTuple):
-    """Affine maps fitted without each fold, and one fitted to all samples."""
-
-    scale: Scale
-    without: tuple[PosteriorMap, ...]
-    fitted: PosteriorMap
-
-    def apply(self, l: Floats, fold: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Log-posteriors held out, and by the map fitted to all."""
-        return _hold_out(self.without, l, fold), self.fitted(l)
-
-
-def fit_maps(
-    l: Floats, codes: NDArray[np.intp], fold: NDArray[Any], prior: Floats
-) -> FoldMaps | None:
-    """A temperature or full matrices of ILRLs, whichever suits held-out samples better.
-
-    None if a fold lacks a class, or no map has a finite cost.
-    """
-    parts = [fold != k for k in range(int(fold.max()) + 1)]
-    if not all(np.bincount(codes[part], minlength=len(prior)).all() for part in parts):
-        return None
-    truth, counts = (np.arange(len(codes)), codes), np.bincount(codes)
-    scales: list[Scale] = ["scalar", "full"] if len(prior) <= _MAX_FULL else ["scalar"]
-    best, least = None, np.inf
-    for scale in scales:
-        without = tuple(PosteriorMap.fit(l[part], codes[part], prior, scale) for part in parts)
-        sums = np.bincount(codes, -_hold_out(without, l, fold)[truth])
-        if (cost := float(prior @ (sums / counts))) < least:
-            best, least = (scale, without), cost
-    return best and FoldMaps(*best, PosteriorMap.fit(l, codes, prior, best[0]))
-
-
-def _hold_out(maps: Sequence[PosteriorMap], l: Floats, fold: NDArray[Any]) -> Floats:
-    log_p = np.empty((len(l), l.shape[1] + 1))
-    for k, one in enumerate(maps):
-        if (rows := fold == k).any():
-            log_p[rows] = one(l[rows])
-    return log_p
+    return np.exp(logsumexp(others, axis=1))
 
 
 def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Floats] | None:
@@ -338,27 +311,35 @@ def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Flo
 def judge_posteriors(
     samples: Sequence[Labelled], tallies: Sequence[Tally], setting: Setting, design: Design
 ) -> list[SeveralClassSystem]:
-    costs, errors = [], []
-    for data in samples:
-        log_p = data.evidence.log_posterior(setting.prior)
-        recalibrated = _recalibrated_posteriors(data, setting.prior)
-        costs.append(sample_costs(data, log_p, recalibrated, setting))
-        errors.append(expected_errors(log_p))
-    columns, systems = cost_columns(costs, has_sides), []
+    after = [_recalibrated_posteriors(data, setting.prior) for data in samples]
+    columns, systems = _system_columns(samples, after, setting, _FOLDS), []
     for k, (data, tally) in enumerate(zip(samples, tallies, strict=True)):
         pairwise = pairwise_costs(data)
-        rows, codes, pair = pair_columns(data, worst_pair(pairwise.cllr))
+        rows, codes, pair = _pair_columns(data, _worst_pair(pairwise.cllr))
         of_pair = UnitCosts.read(pair, design.select(rows, codes), 0)
         systems.append(
             SeveralClassSystem(
-                data.evidence.classes, setting, columns, design, k, pairwise, errors[k],
-                tally.notes, of_pair,
+                data.classes, setting, columns, design, k, pairwise, tally.notes, of_pair
             )
-        )  # fmt: skip
+        )
     return systems
 
 
-def pair_columns(
+def _system_columns(
+    samples: Sequence[Labelled],
+    recalibrated: Sequence[tuple[Floats, Floats] | None],
+    setting: Setting,
+    folds: int,
+) -> Columns:
+    costs, errors = [], {}
+    for k, (data, after) in enumerate(zip(samples, recalibrated, strict=True)):
+        log_p = data.evidence.log_posterior(setting.prior)
+        costs.append(_sample_costs(data, log_p, after, setting, folds))
+        errors["errors", k] = _expected_errors(log_p)
+    return cost_columns(costs, has_sides) | errors
+
+
+def _pair_columns(
     data: Labelled, pair: tuple[int, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Columns]:
     """Rows of two classes, their codes, and LLR costs."""
@@ -368,3 +349,68 @@ def pair_columns(
     actual, mirrored = ({"cllr": sample.cost(CLLR, llr)} for llr in (sample.llr, -sample.llr))
     rows = np.concatenate([data.rows_by_class[k] for k in (j, i)])
     return rows, sample.codes, cost_columns([SampleCosts(actual, mirrored, sample.right(0.0))])
+
+
+# --- in partitions ----------------------------------------------------------------------------
+
+
+def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
+    """The same; maps are fitted to a subsample in two folds, and improved over all samples."""
+    found = tally_pairs(data)
+    tallies, pairwise = [one.tally for one in found], pairwise_costs_in_parts(data, found)
+    share = Subsample.share(tallies[0].counts)
+    sampled = [*data.map(partial(_sample_rows, share=share), "Sampling")]
+    by_fold = np.sum([one for _, one in sampled], axis=0)
+    some = Rows.join([rows for rows, _ in sampled])
+    maps: list[FoldMaps | None] = [None] * len(tallies)
+    for k, tally in enumerate(tallies):
+        if not tally.n_infinite and by_fold.all():
+            l = gram_schmidt_ilr(some.labelled(data.classes, k))
+            maps[k] = fit_maps(l, some.codes, folds_of(some.hashes), setting.prior)
+    maps = improve_maps(data, maps, setting.prior, by_fold)
+    pairs = [_worst_pair(one.cllr) for one in pairwise]
+    tables = [Buckets(n, data.grouped) for n in (len(data.classes), *(2 for _ in maps))]
+    function = partial(_sum_rows, classes=data.classes, setting=setting, maps=maps, pairs=pairs)
+    for part in data.map(function, "Summing"):
+        for table, sums in zip(tables, part, strict=True):
+            table.add(sums)
+    columns, design = tables[0].columns, tables[0].design
+    needed = "samples of each class in both halves, into which a hash divides them or their groups"
+    systems = []
+    for k, (tally, table) in enumerate(zip(tallies, tables[1:], strict=True)):
+        of_pair = UnitCosts.read(table.columns, table.design, 0)
+        with np.errstate(all="ignore"):
+            system = SeveralClassSystem(
+                data.classes, setting, columns, design, k, pairwise[k], tally.notes, of_pair, needed
+            )
+        systems.append(system)
+    return Judged(systems, design, tallies, some)
+
+
+def _sample_rows(rows: Rows, share: Floats) -> tuple[Rows, NDArray[np.intp]]:
+    """A subsample, and sample counts by fold and class."""
+    place = folds_of(rows.hashes).astype(np.intp) * len(share) + rows.codes
+    counts = np.bincount(place, minlength=FOLDS * len(share)).reshape(FOLDS, -1)
+    return rows.subsample(share), counts
+
+
+def _sum_rows(
+    rows: Rows,
+    classes: tuple[Hashable, ...],
+    setting: Setting,
+    maps: Sequence[FoldMaps | None],
+    pairs: Sequence[tuple[int, int]],
+) -> list[BucketSums]:
+    """Costs of all systems by bucket, and costs of the worst pair of each."""
+    fold, samples = folds_of(rows.hashes), [rows.labelled(classes, k) for k in range(len(maps))]
+    with np.errstate(all="ignore"):
+        after = [
+            one and one.apply(gram_schmidt_ilr(data), fold)
+            for one, data in zip(maps, samples, strict=True)
+        ]
+        columns = _system_columns(samples, after, setting, FOLDS)
+        sums = [BucketSums.of_samples(columns, rows.codes, rows.hashes, len(classes))]
+        for data, pair in zip(samples, pairs, strict=True):
+            order, codes, of_pair = _pair_columns(data, pair)
+            sums.append(BucketSums.of_samples(of_pair, codes, rows.hashes[order], 2))
+    return sums

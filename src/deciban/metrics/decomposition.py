@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._estimation.affine import fit_affine
-from deciban._estimation.logistic import Scale
+from deciban._estimation.affine import NewtonTerms, fit_affine, improve_affine, newton_terms
+from deciban._estimation.logistic import AffineMap, Scale
 from deciban._estimation.monotone import fit_monotone
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
@@ -20,8 +21,13 @@ from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
 from deciban.metrics.intervals import Seed
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, class_sizes, read_labelled
+from deciban.metrics.partitions import FOLDS, Partitions, Rows, folds_of
 from deciban.metrics.pav import pool_with_misleading
 from deciban.simplex import Basis, logparts
+
+_MAX_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
+_STEPS = 12  # of Newton's, each a pass over the samples; separable classes would take many
+_LARGEST = 1e100  # nats; squares of larger ones overflow
 
 Family = Literal["scalar", "diagonal", "full", "pav", "monotone"]
 
@@ -237,3 +243,111 @@ def _split_groups(
             f"Give more groups of the rarest class, or fewer folds."
         )
     return fold[place]
+
+
+# --- maps of folds, in memory and in parts ----------------------------------------------------
+
+
+class FoldMaps(NamedTuple):
+    """Affine maps fitted without each fold, and one fitted to all samples."""
+
+    squares: Floats  # of the mean size of the ILRLs
+    scale: Scale
+    without: tuple[PosteriorMap, ...]
+    fitted: PosteriorMap
+
+    def apply(self, l: Floats, fold: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Log-posteriors held out, and by the map fitted to all."""
+        return _hold_out(self.without, l, fold), self.fitted(l)
+
+
+def fit_maps(
+    l: Floats, codes: NDArray[np.intp], fold: NDArray[Any], prior: Floats
+) -> FoldMaps | None:
+    """A temperature or full matrices of ILRLs, whichever suits held-out samples better.
+
+    None if a fold lacks a class, or no map has a finite cost.
+    """
+    parts = [fold != k for k in range(int(fold.max()) + 1)]
+    if not all(np.bincount(codes[part], minlength=len(prior)).all() for part in parts):
+        return None
+    truth, counts = (np.arange(len(codes)), codes), np.bincount(codes)
+    scales: list[Scale] = ["scalar", "full"] if len(prior) <= _MAX_FULL else ["scalar"]
+    best, least = None, np.inf
+    for scale in scales:
+        without = tuple(PosteriorMap.fit(l[part], codes[part], prior, scale) for part in parts)
+        sums = np.bincount(codes, -_hold_out(without, l, fold)[truth])
+        if (cost := float(prior @ (sums / counts))) < least:
+            best, least = (scale, without), cost
+    squares = np.minimum(np.abs(l).mean(axis=0), _LARGEST) ** 2
+    return best and FoldMaps(squares, *best, PosteriorMap.fit(l, codes, prior, best[0]))
+
+
+def _hold_out(maps: Sequence[PosteriorMap], l: Floats, fold: NDArray[Any]) -> Floats:
+    log_p = np.empty((len(l), l.shape[1] + 1))
+    for k, one in enumerate(maps):
+        if (rows := fold == k).any():
+            log_p[rows] = one(l[rows])
+    return log_p
+
+
+def improve_maps(
+    data: Partitions, maps: Sequence[FoldMaps | None], prior: Floats, by_fold: NDArray[np.intp]
+) -> list[FoldMaps | None]:
+    """Newton steps over all samples, from maps for some of them.
+
+    ``by_fold``, (n_folds, n_classes), are sample counts. All maps take each step in the same pass.
+    """
+    searches = {
+        (k, fold): improve_affine(each.ilrl, one.scale, one.squares, _STEPS)
+        for k, one in enumerate(maps)
+        if one is not None
+        for fold, each in enumerate((*one.without, one.fitted))
+    }
+    asked, found = {key: next(one) for key, one in searches.items()}, {}
+    counts = by_fold.sum(axis=0)
+    weights = prior / np.array([*(counts - by_fold), counts]).clip(1)
+    scales: list[Scale] = ["scalar" if one is None else one.scale for one in maps]
+    while asked:
+        function = partial(
+            _sum_terms, asked=asked, scales=scales, weights=weights, prior=prior,
+            classes=data.classes,
+        )  # fmt: skip
+        terms: dict[tuple[int, int], NewtonTerms] = {}
+        for part in data.map(function, "Fitting"):
+            terms |= {key: terms[key] + one if key in terms else one for key, one in part.items()}
+        new = {}
+        for key in asked:
+            try:
+                new[key] = searches[key].send(terms[key])
+            except StopIteration as end:
+                found[key] = PosteriorMap(end.value, prior)
+        asked = new
+    return [
+        one
+        and one._replace(
+            without=tuple(found[k, fold] for fold in range(FOLDS)), fitted=found[k, FOLDS]
+        )
+        for k, one in enumerate(maps)
+    ]
+
+
+def _sum_terms(
+    rows: Rows,
+    asked: Mapping[tuple[int, int], AffineMap],
+    scales: Sequence[Scale],
+    weights: Floats,
+    prior: Floats,
+    classes: tuple[Hashable, ...],
+) -> dict[tuple[int, int], NewtonTerms]:
+    """Newton terms at each map, over its samples."""
+    fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
+    ilrs = {k: gram_schmidt_ilr(rows.labelled(classes, k)) for k in {k for k, _ in asked}}
+    with np.errstate(all="ignore"):  # squares of huge scores overflow: their step is not taken
+        return {
+            (k, j): newton_terms(
+                ilrs[k][fold != j], rows.codes[fold != j], weights[j], np.log(prior), V, one,
+                scales[k],
+            )
+            for (k, j), one in asked.items()
+        }  # fmt: skip
