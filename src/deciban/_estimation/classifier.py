@@ -109,46 +109,19 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     @over_partitions
     def predict_log_proba(self, X: Any) -> Floats:
-        """Natural logarithms of posterior probabilities under ``prior_``.
-
-        Parameters
-        ----------
-        X : as in ``evidence``
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Log posterior probabilities under ``prior_``, (n_samples, n_classes)."""
         evidence = self.evidence(X)
         return evidence.log_posterior(self.prior_)
 
     @over_partitions
     def predict_proba(self, X: Any) -> Floats:
-        """Posterior probabilities under ``prior_``.
-
-        Parameters
-        ----------
-        X : as in ``evidence``
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Posterior probabilities under ``prior_``, (n_samples, n_classes)."""
         evidence = self.evidence(X)
         return evidence.posterior(self.prior_)
 
     @over_partitions
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest posterior probability under ``prior_``.
-
-        Parameters
-        ----------
-        X : as in ``evidence``
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class with the highest posterior probability under ``prior_``."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
 
@@ -157,16 +130,6 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
         A proper score, so a grid search finds the best evidence. Classes count by ``prior_``,
         without those that do not occur in ``y``. For accuracy see :func:`deciban.metrics.accuracy`.
-
-        Parameters
-        ----------
-        X : as in ``evidence``
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
         """
         X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         log_p = self.predict_log_proba(X)

@@ -223,15 +223,8 @@ class PersistentMixin:
     ) -> None:
         """Write the fitted estimator to a file (safetensors with JSON).
 
-        Estimators from other libraries inside it are refused.
-
-        Parameters
-        ----------
-        path : path
-        extra : dict, optional
-            Additional plain data for JSON; ``load`` ignores it.
-        replace : bool, default True
-            Replace an existing file; False makes it an error.
+        Estimators from other libraries inside it are refused. ``extra`` is additional plain data,
+        which ``load`` ignores; with ``replace=False`` an existing file is an error.
         """
         encoder = Encoder(_encode_parameters)
         node = _encode_fitted(encoder, self, "")
@@ -240,17 +233,7 @@ class PersistentMixin:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load an estimator that :meth:`save` wrote; no code from the file is run.
-
-        Parameters
-        ----------
-        path : path
-
-        Returns
-        -------
-        estimator
-            An instance of this class; :func:`deciban.load` takes any.
-        """
+        """Load an estimator of this class; no code from the file is run."""
         return _restore(*files.read_arrays(path, [cls.__name__]), path)
 
     @classmethod

@@ -151,18 +151,7 @@ class AffineCalibrator(Calibrator):
         self.fit_partitions(open_collections(y, [X]), columns)
 
     def fit_partitions(self, data: Partitions, n_columns: int = 1) -> Self:
-        """Fit to partitioned scores: LLRs for two classes, or one column per class.
-
-        Parameters
-        ----------
-        data : Partitions
-        n_columns : int, default 1
-            Number of score columns.
-
-        Returns
-        -------
-        self
-        """
+        """Fit to partitioned scores: LLRs for two classes, or one column per class."""
         D = len(data.classes)
         if not (n_columns == D or (n_columns == 1 and D == 2)):
             raise InputError(

@@ -33,6 +33,10 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     _reader: ScoreReader
     _poor_score: ClassVar[bool] = False  # for scikit-learn's checks: it keeps the order of scores
 
+    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
+        self.prior = prior
+        self.fuse = fuse
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from scores with known classes.
 
@@ -45,17 +49,6 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
             :class:`AffineCalibrator` also takes Dask arrays and frames larger than memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from deciban.calibration import AffineCalibrator
-        >>> scores, y = [[-1.0], [0.5], [2.0], [4.0]], ["no", "yes", "no", "yes"]
-        >>> AffineCalibrator().fit(scores, y).classes_
-        array(['no', 'yes'], dtype='<U3')
         """
         if is_dask(X, y):
             self._fit_collections(X, y, sample_weight)
@@ -71,22 +64,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     @over_partitions
     def transform(self, X: Any) -> Floats:
-        """Calibrated log-likelihoods in nats, each row centered.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from deciban.calibration import IdentityCalibrator
-        >>> IdentityCalibrator().fit([[-1.0], [2.0]], [0, 1]).transform([[3.0]])
-        array([[-1.5,  1.5]])
-        """
+        """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centered."""
         values = self.evidence(X).log_likelihoods
         with np.errstate(invalid="ignore"):
             centered = np.asarray(values - values.mean(axis=1, keepdims=True))
@@ -95,24 +73,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Calibrated evidence over the classes.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
-        >>> from deciban.calibration import AffineCalibrator
-        >>> scores, y = [[-1.0], [0.5], [2.0], [4.0]], ["no", "yes", "no", "yes"]
-        >>> evidence = AffineCalibrator().fit(scores, y).evidence([[3.0]])
-        >>> evidence.verbal("yes", "no")[0]
-        np.str_('no support for either')
-        """
+        """Calibrated evidence over the classes; X is as in :meth:`fit`."""
         return self._calibrate(self._uncalibrated(X))
 
     def interval(
@@ -135,15 +96,6 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         Returns
         -------
         low, high : arrays of shape (n_samples,), or (n_samples, n_classes) for more classes
-
-        Examples
-        --------
-        >>> from deciban.calibration import AffineCalibrator
-        >>> scores, y = np.linspace(-3, 3, 100)[:, None], np.arange(100) % 5 % 2
-        >>> calibrator = AffineCalibrator().fit(scores, y)
-        >>> low, high = calibrator.interval([[3.0]], 1, 0)
-        >>> bool(low[0] < calibrator.evidence([[3.0]]).llr(1, 0)[0] < high[0])
-        True
         """
         check_is_fitted(self)
         require_fraction(confidence, "confidence")
@@ -250,10 +202,6 @@ class IdentityCalibrator(Calibrator):
     """
 
     _poor_score = True
-
-    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
-        self.prior = prior
-        self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
         pass

@@ -50,8 +50,6 @@ class BootstrapCalibrator(Calibrator):
     resampled_ : list of calibrators
     n_units_ : float
         Number of samples in the smallest class, or of groups or items.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------
@@ -97,10 +95,6 @@ class BootstrapCalibrator(Calibrator):
             Sampling unit, such as the speaker: entire groups are drawn.
         items : two arrays of shape (n_samples,), optional
             The two items that each sample compares: items are drawn.
-
-        Returns
-        -------
-        self
         """
         require_whole(self.n_resamples, "n_resamples", 20)
         blank = clone_calibrator(self.calibrator)
@@ -193,8 +187,6 @@ class BoundedCalibrator(Calibrator):
     bounds_ : array of shape (n_classes, n_classes)
         ``bounds_[i, j]`` is the largest LLR for class i against class j, in nats; zero on the
         diagonal. For two classes LLRs lie between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------

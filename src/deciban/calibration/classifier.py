@@ -200,17 +200,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     ) -> Self:
         """Fit the estimator and the calibrator.
 
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or anything the estimator takes
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-        groups : array of shape (n_samples,), optional
-            For a ``cv`` that keeps groups together, such as ``GroupKFold()``.
-
-        Returns
-        -------
-        self
+        X is anything the estimator takes; ``groups`` are for a ``cv`` that keeps groups together,
+        such as ``GroupKFold()``.
         """
         if y is None:
             raise InputError(

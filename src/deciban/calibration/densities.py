@@ -64,8 +64,6 @@ class GaussianCalibrator(Calibrator):
     reference_ : CalibratedGaussian
         For a shared covariance, the calibrated family that the evidence approaches with more
         samples.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------
@@ -265,8 +263,6 @@ class KernelDensityCalibrator(TwoClassCalibrator):
     Attributes
     ----------
     bandwidths_ : array of shape (2,)
-    classes_, prior_ : arrays of shape (2,)
-    n_features_in_ : int
 
     See Also
     --------

@@ -80,8 +80,6 @@ class FusionCalibrator(Calibrator):
     offset_ : array of shape (n_classes - 1,)
     quality_weights_, quality_offsets_ : arrays of shape (n_measures, ...)
         Change of weights and offset by one standard deviation of each quality measure.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------

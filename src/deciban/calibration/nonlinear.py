@@ -44,8 +44,6 @@ class IsotonicCalibrator(TwoClassCalibrator):
     Attributes
     ----------
     blocks_ : PooledBlocks
-    classes_, prior_ : arrays of shape (2,)
-    n_features_in_ : int
 
     See Also
     --------
@@ -61,10 +59,6 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
     _poor_score = True
     blocks_: PooledBlocks
-
-    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
-        self.prior = prior
-        self.fuse = fuse
 
     def _fit_trials(self, trials: Trials, mass: Floats) -> None:
         self.blocks_ = pool(trials)
@@ -120,8 +114,6 @@ class MonotoneCalibrator(Calibrator):
     map_ : PooledBlocks or callable
         Blocks of LLRs for two classes; for more, the map from ILRLs in the Gram-Schmidt basis to
         calibrated ones.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------
@@ -219,8 +211,6 @@ class CurvedCalibrator(Calibrator):
     ----------
     fusion_ : FusionCalibrator
         Its ``weights_`` are a and b.
-    classes_, prior_ : arrays of shape (n_classes,)
-    n_features_in_ : int
 
     See Also
     --------
