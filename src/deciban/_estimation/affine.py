@@ -207,10 +207,10 @@ def fit_affine_in_parts(
     sizes, spreads, some = zip(*found, strict=True)
     standardize = standardize.drop_constants(np.max(spreads, axis=0), largest)
     scores = np.where(standardize.varies, np.concatenate(some), 0.0)
-    part = _Part(standardize, weight / unit, log_prior, contrast, scale, offset)
     cost = _CostInParts(
         _design(scores, offset), np.zeros(0, int), np.full(1, 1 / unit), log_prior, contrast, scale,
-        (ridge or 0.0) / unit, map_rows=map_rows, part=part, mean=float(sum(sizes)),
+        (ridge or 0.0) / unit, map_rows=map_rows, standardize=standardize,
+        class_weight=weight / unit, mean=float(sum(sizes)),
     )  # fmt: skip
     return _solve(cost, counts.astype(float) if ridge is None else None, standardize)
 
@@ -240,32 +240,21 @@ class NewtonTerms:
         return NewtonTerms(self.value + other.value, self.slope + other.slope, matrix)
 
 
-class _Part(NamedTuple):
-    """Settings for the cost in a part; they go to workers."""
+def _point_in_part(
+    template: LogisticCost, standardize: Standardization, weight: np.ndarray, theta: np.ndarray,
+    l: np.ndarray, truth: np.ndarray,
+) -> CostPoint:  # fmt: skip
+    design = _design(standardize(l), template.n_offsets > 0)
+    return replace(template, design=design, truth=truth, weight=weight[truth]).at(theta)
 
-    standardize: Any  # a Standardization, or a function of scores
-    weight: np.ndarray  # of a sample of each class
-    log_prior: np.ndarray
-    contrast: np.ndarray
-    scale: Scale
-    has_offset: bool
 
-    def at(self, theta: np.ndarray, l: np.ndarray, truth: np.ndarray) -> CostPoint:
-        design = _design(self.standardize(l), self.has_offset)
-        weight = self.weight[truth]
-        return LogisticCost(
-            design, truth, weight, self.log_prior, self.contrast, self.scale, 0.0
-        ).at(theta)
+def _terms_in_part(*args: Any) -> NewtonTerms:
+    here = _point_in_part(*args)
+    return NewtonTerms(here.value, here.slope, here.matrix)
 
-    def terms(self, theta: np.ndarray, l: np.ndarray, truth: np.ndarray) -> NewtonTerms:
-        here = self.at(theta, l, truth)
-        return NewtonTerms(here.value, here.slope, here.matrix)
 
-    def slope_of_prior(
-        self, theta: np.ndarray, jeffreys: float, inverse: np.ndarray,
-        l: np.ndarray, truth: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        return self.at(theta, l, truth).slope_of_prior(jeffreys, inverse)
+def _prior_in_part(jeffreys: float, inverse: np.ndarray, *args: Any) -> np.ndarray:
+    return _point_in_part(*args).slope_of_prior(jeffreys, inverse)
 
 
 @dataclass(frozen=True)
@@ -273,7 +262,8 @@ class _CostInParts(LogisticCost):
     """The cost of samples in parts; its own design is a subsample."""
 
     map_rows: MapRows = field(kw_only=True)
-    part: _Part = field(kw_only=True)
+    standardize: Standardization = field(kw_only=True)
+    class_weight: np.ndarray = field(kw_only=True)
     mean: float = field(kw_only=True)
 
     @property
@@ -281,13 +271,17 @@ class _CostInParts(LogisticCost):
         return self.mean
 
     def at(self, theta: np.ndarray) -> NewtonTerms:  # type: ignore[override]
-        part = self.part._replace(scale=self.scale)
+        empty = self.design.select(slice(0))
+        template = LogisticCost(
+            empty, self.truth, self.weight, self.log_prior, self.V, self.scale, 0.0
+        )
+        args = template, self.standardize, self.class_weight, theta
         total = NewtonTerms(*self.penalty(theta), 2 * self.ridge * np.eye(len(theta)))
-        for terms in self.map_rows(partial(part.terms, theta)):
+        for terms in self.map_rows(partial(_terms_in_part, *args)):
             total += terms
         if self.jeffreys:
             value, inverse = self.jeffreys_prior(total.matrix)
-            function = partial(part.slope_of_prior, theta, self.jeffreys, inverse)
+            function = partial(_prior_in_part, self.jeffreys, inverse, *args)
             slope = np.sum([*self.map_rows(function)], axis=0)
             total += NewtonTerms(value, slope, np.zeros_like(inverse))
         return total
@@ -303,8 +297,9 @@ def newton_terms(
     scale: Scale,
 ) -> NewtonTerms:
     """The terms for some samples; ``weight`` holds one weight per class."""
-    part = _Part(np.asarray, weight, log_prior, contrast, scale, has_offset=True)
-    return part.terms(affine.parameters(scale), l, truth)
+    cost = LogisticCost(_design(l, True), truth, weight[truth], log_prior, contrast, scale, 0.0)
+    here = cost.at(affine.parameters(scale))
+    return NewtonTerms(here.value, here.slope, here.matrix)
 
 
 def improve_affine(

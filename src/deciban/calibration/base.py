@@ -154,6 +154,12 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     # --- for the subclasses ------------------------------------------------------------
 
+    def _require_same_classes(self, *others: Any) -> None:
+        """Called on loading: ValueError unless others are fitted to the same classes."""
+        for one in others:
+            if "classes_" not in vars(one) or one.classes_.tolist() != self.classes_.tolist():
+                raise ValueError("a calibrator of other classes")
+
     def _fit(self, samples: Labelled) -> None:
         raise NotImplementedError
 

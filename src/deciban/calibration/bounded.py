@@ -29,8 +29,19 @@ from deciban.metrics.intervals import expand_confidence, tails
 from deciban.metrics.labelled import Labelled, Trials
 
 
+class _Wrapper(Calibrator):
+    calibrator: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.calibrator, BaseEstimator):
+            inner = get_tags(self.calibrator)
+            tags.classifier_tags, tags.input_tags = inner.classifier_tags, inner.input_tags
+        return tags
+
+
 @register(class_counts_=None, calibrator_=Calibrator, resampled_=list, n_units_=float)
-class BootstrapCalibrator(Calibrator):
+class BootstrapCalibrator(_Wrapper):
     """Intervals by the bootstrap, for any calibrator and design.
 
     The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from fits
@@ -147,21 +158,11 @@ class BootstrapCalibrator(Calibrator):
         return np.fmin(ends[0], mirrored[0]), np.fmax(ends[1], mirrored[1])
 
     def _finish_loading(self) -> None:
-        for one in (self.calibrator_, *self.resampled_):
-            fitted = isinstance(one, Calibrator) and "classes_" in vars(one)
-            if not fitted or one.classes_.tolist() != self.classes_.tolist():
-                raise ValueError("a calibrator of other classes")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if isinstance(self.calibrator, BaseEstimator):
-            inner = get_tags(self.calibrator)
-            tags.classifier_tags, tags.input_tags = inner.classifier_tags, inner.input_tags
-        return tags
+        self._require_same_classes(self.calibrator_, *self.resampled_)
 
 
 @register(_reader=ScoreReader, calibrator_=Calibrator, bounds_="D D")
-class BoundedCalibrator(Calibrator):
+class BoundedCalibrator(_Wrapper):
     """Calibrated evidence limited to what the data support.
 
     An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
@@ -221,16 +222,12 @@ class BoundedCalibrator(Calibrator):
         self.fuse = fuse
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        if isinstance(self.calibrator, BootstrapCalibrator):  # bounds are resampled, too
-            raise InputError(
-                "calibrator must not be a BootstrapCalibrator. Turn them round: "
-                "BootstrapCalibrator(BoundedCalibrator(calibrator))."
-            )
-        if isinstance(self.calibrator, FusionCalibrator):  # its systems would be taken for classes
-            raise InputError(
-                "calibrator must take the evidence of one system; got FusionCalibrator. Fuse "
-                "first, then fit BoundedCalibrator(IdentityCalibrator()) to fusion.evidence(X)."
-            )
+        remedies = {  # bounds are resampled, too; systems would be taken for classes
+            BootstrapCalibrator: "Turn them round: BootstrapCalibrator(BoundedCalibrator()).",
+            FusionCalibrator: "Fit BoundedCalibrator(IdentityCalibrator()) to fusion.evidence(X).",
+        }
+        if (remedy := remedies.get(type(self.calibrator))) is not None:
+            raise InputError(f"calibrator must not be a {type(self.calibrator).__name__}. {remedy}")
         return super()._learn(X, y, sample_weight)
 
     def _fit(self, samples: Labelled) -> None:
@@ -242,9 +239,9 @@ class BoundedCalibrator(Calibrator):
         self.calibrator_ = inner
         calibrated = replace(samples, evidence=inner.evidence(samples.evidence))
         self._read_like(self)
-        D, mass = samples.evidence.n_classes, samples.mass
-        bounds = np.zeros((D, D))
-        for i, j in permutations(range(D), 2):
+        mass = samples.mass
+        bounds = np.zeros((len(mass), len(mass)))
+        for i, j in permutations(range(len(mass)), 2):
             bounds[i, j] = upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
         self.bounds_ = shortest_paths(bounds)
 
@@ -265,17 +262,9 @@ class BoundedCalibrator(Calibrator):
     def _finish_loading(self) -> None:
         super()._finish_loading()
         inner = self.calibrator_
-        fitted = "classes_" in vars(inner)
-        if not fitted or inner.classes_.tolist() != self.classes_.tolist():
-            raise ValueError("a calibrator of other classes")
+        self._require_same_classes(inner)
         if hasattr(inner, "_reader") and inner.n_features_in_ != self.n_features_in_:
             raise ValueError("a calibrator of other scores")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if isinstance(self.calibrator, BaseEstimator):
-            tags.classifier_tags = get_tags(self.calibrator).classifier_tags
-        return tags
 
 
 def bound_evidence(evidence: Evidence, bounds: Floats) -> Evidence:

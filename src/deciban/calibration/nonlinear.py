@@ -259,5 +259,4 @@ class CurvedCalibrator(Calibrator):
         super()._finish_loading()
         if not (self._typical > 0 and self._largest >= 0):
             raise ValueError("strengths that are not positive")
-        if self.fusion_.classes_.tolist() != self.classes_.tolist():
-            raise ValueError("a calibrator of other classes")
+        self._require_same_classes(self.fusion_)

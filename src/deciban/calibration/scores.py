@@ -41,7 +41,7 @@ def order_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = Fal
     returned unchanged.
     """
     if isinstance(X, Evidence):
-        _require_same(X.classes, classes, fitting)
+        _require_same(X.classes, classes)
         return X.restrict(classes).log_likelihoods
     names = column_names(X) if hasattr(X, "columns") else None
     if names is None or len(names) == 1 or names == tuple(range(len(names))):
@@ -57,27 +57,16 @@ def order_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = Fal
                 stacklevel=4,
             )
         return X
-    _require_same(labels, classes, fitting)
+    _require_same(labels, classes)
     order = [labels.index(label) for label in classes]
     return X.iloc[:, order] if hasattr(X, "iloc") else X.select([names[k] for k in order])
 
 
-def _require_same(labels: Sequence[Hashable], classes: tuple[Hashable, ...], fitting: bool) -> None:
-    extra = [label for label in labels if label not in classes]
-    if extra and fitting:
+def _require_same(labels: Sequence[Hashable], classes: tuple[Hashable, ...]) -> None:
+    if len(labels) != len(classes) or {*labels} != {*classes}:
         raise InputError(
-            f"y must hold every class that X has a column for; it lacks {quote_each(extra)}. "
-            f"Add samples of it, or drop its column."
-        )
-    if extra:
-        raise InputError(
-            f"X must have columns for the classes {quote_each(classes)} only; got "
-            f"{quote_each(extra)}. Drop them, or use evidence.restrict."
-        )
-    missing = [label for label in classes if label not in labels]
-    if missing:
-        raise InputError(
-            f"X must have a column for every class; it lacks {quote_each(missing)}. Add it."
+            f"X must have one column for each of the classes {quote_each(classes)}; got "
+            f"{quote_each(labels)}. Drop or add columns, or use evidence.restrict."
         )
 
 
@@ -107,7 +96,6 @@ class ScoreReader:
         """
         k, D = scores.shape[1], len(self.classes)
         expected = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
-        warning = ""
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
             if self.fuse is None and k == 2 and _look_like_two_systems(scores, codes, weight):
                 warning = (
@@ -158,9 +146,8 @@ def _look_like_two_systems(scores: Floats, codes: NDArray[np.intp], weight: Floa
     within = scores - np.where(codes[:, None] == 0, first, second)
     S = np.cov(within, rowvar=False, aweights=weight)
     rise = second - first
-    if not (
-        np.prod(rise) > 0 and (rise**2 > _CLEARLY / min(np.bincount(codes)) * np.diag(S)).all()
-    ):
+    clearly = (rise**2 > _CLEARLY / min(np.bincount(codes)) * np.diag(S)).all()
+    if not (np.prod(rise) > 0 and clearly):
         return False
     best = np.linalg.pinv(S, hermitian=True) @ rise
     apart = (rise[1] - rise[0]) ** 2
