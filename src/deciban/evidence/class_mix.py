@@ -31,14 +31,10 @@ class PriorEstimate(Mapping[Hashable, float]):
 
     Attributes
     ----------
-    classes : tuple of labels
-    shares : array of shape (n_classes,)
-        Maximum-likelihood estimate; a class may have a share of zero.
-    low, high : arrays of shape (n_classes,)
-        Ends of the interval of each share.
-    confidence : float
-        Of these intervals.
-    n_samples : int
+    classes, n_samples, confidence
+        Labels of the classes, number of samples, confidence of the intervals.
+    shares, low, high : arrays of shape (n_classes,)
+        Maximum-likelihood estimates, which may be zero, and their intervals.
     p_value : float or None
         Tests whether the mix is the training prior, if one was given.
 
@@ -86,16 +82,10 @@ class PriorEstimate(Mapping[Hashable, float]):
 
 
 def estimate_shares(L: Floats) -> Floats:
-    """Maximize the mean :math:`log sum_k s_k L_nk` over the simplex.
+    """Maximize the mean :math:`log sum_k s_k L_nk` by the constrained Newton method (Wang, 2007).
 
-    The constrained Newton method: each step solves the quadratic approximation by nonnegative least
-    squares, so that shares of zero are exact. The log-likelihood is concave, and the largest slope
-    bounds the remaining gain.
-
-    References
-    ----------
-    Wang (2007), On fast computation of the non-parametric maximum likelihood estimate of a mixing
-    distribution.
+    Each step solves the quadratic approximation by nonnegative least squares, so that shares of
+    zero are exact. The log-likelihood is concave, and the largest slope bounds the remaining gain.
     """
     shares = np.full(L.shape[1], 1 / L.shape[1])
     mixture = L @ shares

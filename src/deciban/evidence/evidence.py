@@ -590,22 +590,16 @@ class Evidence:
     def group(
         self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
     ) -> Evidence:
-        r"""Evidence about groups of classes, each a composite hypothesis.
+        r"""Evidence about two or more groups of classes, each a composite hypothesis.
 
         The likelihood of a group is the mean likelihood of its members, weighted by the prior
         of each member given the group: :math:`w_G = \sum_{k \in G} p_k w_k / \sum_{k \in G} p_k`.
         Under that prior, the posterior of a group is the sum of its members' posteriors.
 
-        Parameters
-        ----------
-        groups : mapping from names to a class or a list of classes, or list of these
-            At least two that share no class. Classes in no group are left out, as by
-            :meth:`restrict`. Without names, a group is called "a or b" after its members.
-        prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
-            Prior of the classes, used within each group only. By default uniform.
+        Groups are a mapping from names to a class or a list of classes, or a list of these. They
+        share no class, and classes in no group are left out, as by :meth:`restrict`. Without names,
+        a group is called "a or b" after its members.
 
-        Examples
-        --------
         >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
         >>> evidence.group({"pet": ["cat", "dog"], "bird": "bird"}).llr("pet", "bird").round(4)
         array([1.5041])
@@ -653,17 +647,10 @@ class Evidence:
     def llr(self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None) -> Floats:
         r"""Log-likelihood-ratio of ``a`` against ``b``, :math:`\log w_a - \log w_b`.
 
-        Parameters
-        ----------
-        a, b : labels, or lists, tuples or sets of labels
-            A group has the mean of its members' likelihoods: see :meth:`group`. The two may share
-            classes. A tuple that is itself a class is that class.
-        unit : {"nat", "bit", "ban", "deciban"}
-        prior : array or mapping, default uniform
-            Prior of the classes, used within each group only.
+        Each is a class, or a list, tuple or set of classes; the two may share classes. A group has
+        the mean of its members' likelihoods, weighted by the prior of each member given the group:
+        see :meth:`group`. A tuple that is itself a class is that class.
 
-        Examples
-        --------
         >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
         >>> evidence.llr(0, 2, unit="deciban").round(2)
         array([7.78])
@@ -824,16 +811,11 @@ class Evidence:
             ``{("true", "decided"): 5}`` or ``{"true": {"decided": 5}}``.
         prior : as for :meth:`posterior`
         reject_cost : float, optional
-            Cost of not deciding. Without it every sample is decided; with it the labels have
-            dtype object.
-        reject_label : object, default None
-            Label for samples that are not decided.
+            Cost of not deciding, which gives ``reject_label`` and labels of dtype object.
 
         Examples
         --------
         >>> e = Evidence.from_likelihoods([[0.7, 0.3], [0.95, 0.05]], classes=["no", "yes"])
-        >>> e.decide(costs=[[0, 1], [10, 0]])
-        array(['yes', 'no'], dtype='<U3')
         >>> e.decide(costs={("yes", "no"): 10})
         array(['yes', 'no'], dtype='<U3')
         >>> e.decide(reject_cost=0.1)
@@ -878,15 +860,11 @@ class Evidence:
             Class mix for which the sets hold. By default, that of the calibration samples, which
             gives plain split-conformal sets; without them, uniform.
         calibration : (y_true, Evidence), optional
-            Labels and evidence of samples from the same population, in each class.
+            Labels and evidence of samples from the same population, in each class. Too few of them
+            cause a :class:`~deciban.exceptions.FewSamplesWarning`: every set holds some classes.
         by_class : bool, default False
             Whether the sets hold for the samples of each class, whatever their mix, or on average.
             It takes 1 / alpha - 1 calibration samples of each class.
-
-        Warns
-        -----
-        FewSamplesWarning
-            If there are too few calibration samples, so that every set holds some classes.
 
         References
         ----------
@@ -928,26 +906,13 @@ class Evidence:
         :math:`\sum_i \pi_i w_i / w_j < 1 / \alpha`. For calibrated evidence, that sum has a mean
         of at most one under class j, and by Markov's inequality it reaches :math:`1 / \alpha` with
         probability alpha at most. So the sets hold for the samples of each class; the prior
-        :math:`\pi` decides how large they are, not whether they hold. For the uniform prior they
-        are part of :math:`\{j : \max_i w_i / w_j < D / \alpha\}`. A set is never empty.
+        decides how large they are. For the uniform prior they are part of
+        :math:`\{j : \max_i w_i / w_j < D / \alpha\}`. A set is never empty.
 
         You may add evidence, sample by sample, until the sets are small enough: by Ville's
-        inequality they hold at every such stopping time.
+        inequality they hold at every such stopping time (Ramdas, Grünwald, Vovk and Shafer, 2023,
+        Game-theoretic statistics and safe anytime-valid inference).
 
-        Parameters
-        ----------
-        alpha : float
-            Error rate, between 0 and 1.
-        prior : array of shape (n_classes,) or mapping, default uniform
-            Class mix for which the sets should be small.
-
-        References
-        ----------
-        Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
-        inference.
-
-        Examples
-        --------
         >>> likelihoods = [[0.9, 0.08, 0.02], [0.99, 0.008, 0.002]]
         >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["a", "b", "c"])
         >>> evidence.confidence_set(0.1)
@@ -967,32 +932,12 @@ class Evidence:
     ) -> class_mix.PriorEstimate:
         r"""The class mix of unlabeled samples, by maximum likelihood.
 
-        The shares s that maximize :math:`\sum_n \log \sum_k s_k w_{nk}`, each with an interval.
-        Samples are assumed independent and the evidence calibrated: intervals do not cover the
-        errors of a model trained on few samples.
+        The shares s that maximize :math:`\sum_n \log \sum_k s_k w_{nk}`, each with an interval
+        (Saerens, Latinne and Decaestecker, 2002). Samples are assumed independent and the evidence
+        calibrated: intervals do not cover the errors of a model trained on few samples. With a
+        ``training_prior``, a score test with ``n_resamples`` gives the p-value of no shift. Pass
+        the result as ``prior``: it is a mapping from classes to probabilities above zero.
 
-        Parameters
-        ----------
-        training_prior : array of shape (n_classes,) or mapping, optional
-            Class mix to test against; without it there is no p-value.
-        confidence : float, default 0.95
-        n_resamples : int, default 999
-            Number of resamples for the test.
-        rng : Generator, int or None
-
-        Returns
-        -------
-        PriorEstimate
-            ``shares``, ``low``, ``high`` of shape (n_classes,), and ``p_value``. It is a mapping
-            from classes to probabilities above zero: pass it as ``prior``.
-
-        References
-        ----------
-        Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a
-        priori probabilities.
-
-        Examples
-        --------
         >>> evidence = Evidence.from_llr([4.0, 5.0, -3.0, 6.0, 3.0, 1.0, 4.0, 5.0])
         >>> evidence.estimate_prior(training_prior=[0.5, 0.5])
         Class mix of 8 samples, 95 % intervals; shift: p = 0.029
@@ -1071,17 +1016,10 @@ def require_moderate_ilrls(l: Floats, name: str) -> None:
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> Floats:
-    r"""Convert posteriors from one prior to another.
+    r"""Convert posteriors p from one prior to another: :math:`q_k \propto p_k \pi'_k / \pi_k`.
 
-    :math:`q_k \propto p_k \pi'_k / \pi_k` for posteriors p, the old prior :math:`\pi` and the new
-    :math:`\pi'`.
-
-    Parameters
-    ----------
-    posteriors : array of shape (n_samples, n_classes)
-        Rows that sum to one.
-    old, new : arrays of shape (n_classes,) or (n_samples, n_classes), or None
-        None is the uniform prior.
+    Rows of ``posteriors`` sum to one. Priors have shape (n_classes,) or (n_samples, n_classes), or
+    are None, which is uniform.
 
     See Also
     --------

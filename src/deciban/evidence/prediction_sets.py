@@ -22,12 +22,10 @@ _ROUNDING = 1e-12  # relative error of sums of probabilities
 class PredictionSets(Sequence[tuple[Hashable, ...]]):
     """One set of classes for each sample: a sequence of tuples of labels.
 
-    ``np.asarray`` gives ``members``.
-
     Attributes
     ----------
     members : array of bool of shape (n_samples, n_classes)
-        Whether each class is in each set.
+        Whether each class is in each set; also what ``np.asarray`` gives.
     classes : tuple of labels
     index : pandas Index of the samples, or None
 
@@ -39,10 +37,8 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
     --------
     >>> from deciban import Evidence
     >>> sets = Evidence.from_likelihoods([[0.7, 0.3], [0.96, 0.04]]).prediction_set(0.1)
-    >>> sets[0], sets[1]
-    ((0, 1), (0,))
-    >>> sets.sizes
-    array([2, 1])
+    >>> sets[0], sets[1], sets.sizes
+    ((0, 1), (0,), array([2, 1]))
     >>> sets.contains([1, 1]).mean()
     np.float64(0.5)
     """

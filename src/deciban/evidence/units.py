@@ -58,13 +58,12 @@ class VerbalScale:
     ----------
     name : str
     cuts : tuple of float
-        Likelihood ratios at which the next word begins, increasing, the first at least 1.
-        Below the first cut the word is ``neutral``. A ratio r below 1 supports the other class
-        as 1 / r supports this one.
+        Likelihood ratios at which the next word begins, increasing, the first at least 1. A ratio r
+        below 1 supports the other class as 1 / r supports this one.
     words : tuple of str
         One for each cut.
     neutral : str
-        For ratios too close to 1 to support either class.
+        For ratios below the first cut.
     source : str
         Citation of the publication.
 
