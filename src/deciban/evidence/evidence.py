@@ -10,19 +10,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from deciban._validation.arrays import (
-    Floats,
-    freeze,
-    import_frames,
-    read_llrs,
-    refuse_rows,
-    require_finite,
-    require_log_parts,
-    require_nonnegative,
-    require_table,
-    row_index,
-    to_numpy,
-)
+from deciban._validation import arrays, scalars
+from deciban._validation.arrays import Floats
 from deciban._validation.labels import (
     align_by_index,
     as_labels,
@@ -32,30 +21,9 @@ from deciban._validation.labels import (
     label_array,
     read_labels,
 )
-from deciban._validation.scalars import (
-    Rng,
-    as_generator,
-    is_number,
-    is_whole,
-    quote,
-    quote_each,
-    require_bool,
-    require_fraction,
-    require_one_of,
-    require_whole,
-)
-from deciban.evidence import class_mix
-from deciban.evidence.bayes import (
-    Costs,
-    Prior,
-    choose_least_cost,
-    find_members,
-    log_prior,
-    name_group,
-    pool_members,
-    read_groups,
-    require_probabilities,
-)
+from deciban._validation.scalars import Rng, is_number, is_whole, quote, quote_each
+from deciban.evidence import bayes, class_mix
+from deciban.evidence.bayes import Costs, Prior
 from deciban.evidence.html import represent_rows
 from deciban.evidence.prediction_sets import PredictionSets, conformal_sets, smallest_sets
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
@@ -125,12 +93,12 @@ class Evidence:
     ) -> None:
         name, remedy = "log_likelihoods", "for ratios of two classes use Evidence.from_llr"
         values, labels = _read_table(log_likelihoods, classes, name, remedy)
-        require_log_parts(np, values, name)
+        arrays.require_log_parts(np, values, name)
         _warn_of_probabilities(values, name, "from_likelihoods")
-        self._set(np.array(values), labels, row_index(log_likelihoods))
+        self._set(np.array(values), labels, arrays.row_index(log_likelihoods))
 
     def _set(self, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any) -> None:
-        object.__setattr__(self, "_log_likelihoods", freeze(log_likelihoods))
+        object.__setattr__(self, "_log_likelihoods", arrays.freeze(log_likelihoods))
         object.__setattr__(self, "_classes", classes)
         object.__setattr__(self, "_index", index)
 
@@ -147,7 +115,7 @@ class Evidence:
     ) -> Self:
         """Evidence from a sum or product of evidence; raise if the result is not evidence."""
         top = log_likelihoods.max(axis=1)
-        refuse_rows(
+        arrays.refuse_rows(
             top == -np.inf,
             "evidence must leave at least one class possible",
             "rules out all",
@@ -165,8 +133,8 @@ class Evidence:
     def from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
         """Like the constructor, without its warning: scores may look like probabilities."""
         values, labels = _read_table(scores, classes, "scores", "for one LLR use Evidence.from_llr")
-        require_log_parts(np, values, "scores")
-        return cls._wrap(np.array(values), labels, row_index(scores))
+        arrays.require_log_parts(np, values, "scores")
+        return cls._wrap(np.array(values), labels, arrays.row_index(scores))
 
     @classmethod
     def from_likelihoods(cls, w: ArrayLike, classes: Sequence[Hashable] | None = None) -> Evidence:
@@ -179,9 +147,9 @@ class Evidence:
         """
         remedy = "for ratios of two classes use Evidence.from_llr(log(ratio))"
         values, labels = _read_table(w, classes, "w", remedy)
-        require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
+        arrays.require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
         with np.errstate(divide="ignore"):
-            return cls._wrap(np.log(values), labels, row_index(w))
+            return cls._wrap(np.log(values), labels, arrays.row_index(w))
 
     @classmethod
     def from_posteriors(
@@ -197,10 +165,10 @@ class Evidence:
         array([0.])
         """
         values, labels = _read_table(p, classes, "p", "for two classes np.column_stack([1 - p, p])")
-        require_probabilities(values, "p")
+        bayes.require_probabilities(values, "p")
         with np.errstate(divide="ignore"):
-            log_w = np.log(values) - log_prior(prior, labels, len(values))
-        return cls._wrap(log_w, labels, row_index(p))
+            log_w = np.log(values) - bayes.log_prior(prior, labels, len(values))
+        return cls._wrap(log_w, labels, arrays.row_index(p))
 
     @classmethod
     def from_log_posteriors(
@@ -215,10 +183,10 @@ class Evidence:
         """
         remedy = "for log-odds z of two classes np.column_stack([0 * z, z])"
         values, labels = _read_table(log_p, classes, "log_p", remedy)
-        require_log_parts(np, values, "log_p")
+        arrays.require_log_parts(np, values, "log_p")
         _warn_of_probabilities(values, "log_p", "from_posteriors")
-        log_w = values - log_prior(prior, labels, len(values))
-        return cls._wrap(log_w, labels, row_index(log_p))
+        log_w = values - bayes.log_prior(prior, labels, len(values))
+        return cls._wrap(log_w, labels, arrays.row_index(log_p))
 
     @classmethod
     def from_ilr(
@@ -232,19 +200,19 @@ class Evidence:
         >>> Evidence.from_ilr([[1.0, -2.0]]).ilr().round(12)
         array([[ 1., -2.]])
         """
-        coordinates = to_numpy(l, "l")
+        coordinates = arrays.to_numpy(l, "l")
         if coordinates.ndim != 2 or coordinates.shape[1] < 1:
             raise InputError(
                 f"l must have shape (n_samples, n_classes - 1); got {coordinates.shape}. "
                 f"Write [l] for one sample."
             )
-        require_finite(np, coordinates, "l")
+        arrays.require_finite(np, coordinates, "l")
         if coordinates.shape[1] > 1:
             require_moderate_ilrls(coordinates, "l")
         D = coordinates.shape[1] + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        return cls.from_unbounded_ilr(coordinates, basis, labels, row_index(l))
+        return cls.from_unbounded_ilr(coordinates, basis, labels, arrays.row_index(l))
 
     @classmethod
     def from_unbounded_ilr(
@@ -269,11 +237,11 @@ class Evidence:
         0          -8.7          0.0
         1           0.0         -inf
         """
-        ratios = to_nats(read_llrs(llr), unit)
+        ratios = to_nats(arrays.read_llrs(llr), unit)
         certain = ratios == np.inf
         against = np.where(certain, -np.inf, 0.0)
         values = np.column_stack([against, np.where(certain, 0.0, ratios)])
-        return cls._wrap(values, as_labels([b, a], 2), row_index(llr))
+        return cls._wrap(values, as_labels([b, a], 2), arrays.row_index(llr))
 
     @classmethod
     def concatenate(cls, batches: Iterable[Self]) -> Self:
@@ -335,7 +303,7 @@ class Evidence:
         True
         """
         if index is not None:
-            pandas = import_frames("pandas")
+            pandas = arrays.import_frames("pandas")
             index = index if isinstance(index, pandas.Index) else pandas.Index(index)
             if len(index) != len(self):
                 raise InputError(
@@ -357,7 +325,11 @@ class Evidence:
                 f"{quote(rows)}. Use evidence.restrict(classes) to choose classes."
             )
         elif not isinstance(rows, slice):
-            if self._index is not None and row_index(rows) is not None and rows.dtype == bool:
+            if (
+                self._index is not None
+                and arrays.row_index(rows) is not None
+                and rows.dtype == bool
+            ):
                 _, rows = align_by_index(evidence=self, mask=rows)
             rows = np.asarray(rows) if len(rows) else []
         index = None if self._index is None else self._index[rows]
@@ -402,11 +374,13 @@ class Evidence:
                 f"classes must be distinct as text to name columns; got "
                 f"{quote_each(self._classes)}. Rename them with evidence.rename."
             )
-        return import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
+        return arrays.import_frames("polars").DataFrame(
+            np.array(self._log_likelihoods), schema=names
+        )
 
     def to_pandas(self) -> Any:
         """A pandas frame of log-likelihoods with the index; the columns are the class labels."""
-        pandas = import_frames("pandas")
+        pandas = arrays.import_frames("pandas")
         columns = pandas.Index(list(self._classes), tupleize_cols=False)
         return pandas.DataFrame(np.array(self._log_likelihoods), self._index, columns)
 
@@ -553,7 +527,7 @@ class Evidence:
     def _require_no_zeros(self, operation: str) -> None:
         zero = (self._log_likelihoods == -np.inf).any(axis=1)
         must = f"likelihoods must be positive for {operation}"
-        refuse_rows(zero, must, "has a zero", _ZERO_REMEDY, ZeroPartsError)
+        arrays.refuse_rows(zero, must, "has a zero", _ZERO_REMEDY, ZeroPartsError)
 
     # --- other classes ------------------------------------------------------------------
 
@@ -606,9 +580,9 @@ class Evidence:
         >>> evidence.group((("cat", "dog"), "bird")).classes
         ('cat or dog', 'bird')
         """
-        named = read_groups(groups, self._classes)
-        p = log_prior(prior, self._classes, len(self))
-        pooled = [pool_members(self._log_likelihoods, at, p) for at in named.values()]
+        named = bayes.read_groups(groups, self._classes)
+        p = bayes.log_prior(prior, self._classes, len(self))
+        pooled = [bayes.pool_members(self._log_likelihoods, at, p) for at in named.values()]
         return self._wrap_if_possible(np.column_stack(pooled), tuple(named), self._index)
 
     def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Self:
@@ -657,9 +631,9 @@ class Evidence:
         >>> evidence.llr(0, (1, 2), unit="deciban").round(2)
         array([4.77])
         """
-        plus, minus = find_members(a, self._classes), find_members(b, self._classes)
-        p = log_prior(prior, self._classes, len(self))
-        pooled = (pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
+        plus, minus = bayes.find_members(a, self._classes), bayes.find_members(b, self._classes)
+        p = bayes.log_prior(prior, self._classes, len(self))
+        pooled = (bayes.pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
         return np.asarray(from_nats(_difference(*pooled), unit))
 
     def llr_bounds(self, a: Any, b: Any, unit: Unit = "nat") -> tuple[Floats, Floats]:
@@ -674,7 +648,7 @@ class Evidence:
         >>> low.round(2), high.round(2)
         (array([4.77]), array([7.78]))
         """
-        plus, minus = find_members(a, self._classes), find_members(b, self._classes)
+        plus, minus = bayes.find_members(a, self._classes), bayes.find_members(b, self._classes)
         if set(plus) & set(minus):
             raise InputError(
                 f"a and b must share no class; got {quote(a)} and {quote(b)}. Name each class on "
@@ -698,11 +672,11 @@ class Evidence:
         >>> Evidence.from_likelihoods([[8, 1, 1]]).balance(0, against=[1, 2]).round(4)
         array([1.6979])
         """
-        plus = find_members(group, self._classes)
+        plus = bayes.find_members(group, self._classes)
         if against is None:
             minus = [k for k in range(self.n_classes) if k not in plus]
         else:
-            minus = find_members(against, self._classes)
+            minus = bayes.find_members(against, self._classes)
         if not minus or len({*plus, *minus}) != len(plus) + len(minus):
             raise InputError(
                 f"group and against must be non-empty and share no class; got {quote(group)} and "
@@ -759,9 +733,12 @@ class Evidence:
         np.str_('moderate support for 1 over 0')
         """
         if not isinstance(scale, VerbalScale):
-            scale = SCALES[require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
+            scale = SCALES[scalars.require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
         llr = self.llr(a, b, prior=prior)
-        names = (name_group(find_members(side, self._classes), self._classes) for side in (a, b))
+        names = (
+            bayes.name_group(bayes.find_members(side, self._classes), self._classes)
+            for side in (a, b)
+        )
         return scale.describe(llr, *names)
 
     # --- under a prior ------------------------------------------------------------------
@@ -790,7 +767,7 @@ class Evidence:
         return np.asarray(logparts.closure(self._plus_prior(prior)))
 
     def _plus_prior(self, prior: Prior) -> Floats:
-        return self._log_likelihoods + log_prior(prior, self._classes, len(self))
+        return self._log_likelihoods + bayes.log_prior(prior, self._classes, len(self))
 
     def decide(
         self,
@@ -826,7 +803,9 @@ class Evidence:
                 "reject_label must come with a reject_cost; got none. Give the cost of not "
                 "deciding."
             )
-        choice = choose_least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
+        choice = bayes.choose_least_cost(
+            self.log_posterior(prior), self._classes, costs, reject_cost
+        )
         if reject_cost is None:
             return label_array(self._classes)[choice]
         if reject_label in self._classes:
@@ -878,7 +857,7 @@ class Evidence:
         >>> evidence.prediction_set(0.15)
         PredictionSets of 2 samples: {a, b}, {a}
         """
-        require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
+        scalars.require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
         if calibration is None:
             if by_class:
                 raise InputError("by_class must come with calibration; got none. Give both.")
@@ -893,8 +872,8 @@ class Evidence:
         y_true, evidence = align_by_index(y_true=calibration[0], calibration=calibration[1])
         labeled = evidence.columns_for(self._classes)
         codes = encode_labels(read_labels(y_true, len(labeled)), self._classes)
-        p = None if prior is None else np.exp(log_prior(prior, self._classes)[0])
-        by_class = require_bool(by_class, "by_class")
+        p = None if prior is None else np.exp(bayes.log_prior(prior, self._classes)[0])
+        by_class = scalars.require_bool(by_class, "by_class")
         both = self._below_best(), labeled - labeled.max(axis=1, keepdims=True)
         members = conformal_sets(*both, codes, self._classes, p, alpha, by_class)
         return PredictionSets(members, self._classes, self._index)
@@ -918,8 +897,8 @@ class Evidence:
         >>> evidence.confidence_set(0.1)
         PredictionSets of 2 samples: {a, b}, {a}
         """
-        require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
-        gain = self.log_posterior(prior) - log_prior(prior, self._classes, len(self))
+        scalars.require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
+        gain = self.log_posterior(prior) - bayes.log_prior(prior, self._classes, len(self))
         return PredictionSets(gain > np.log(alpha), self._classes, self._index)
 
     def estimate_prior(
@@ -946,15 +925,15 @@ class Evidence:
         >>> evidence.posterior(evidence.estimate_prior())[2].round(2)
         array([0.76, 0.24])
         """
-        require_fraction(confidence, "confidence")
-        require_whole(n_resamples, "n_resamples", 1)
+        scalars.require_fraction(confidence, "confidence")
+        scalars.require_whole(n_resamples, "n_resamples", 1)
         if len(self) == 0:
             raise InputError("evidence must hold samples to estimate a class mix; got none.")
         L, p_value = np.exp(self._below_best()), None
         shares = class_mix.estimate_shares(L)
         if training_prior is not None:
-            p = np.exp(log_prior(training_prior, self._classes)[0])
-            p_value = class_mix.shift_p_value(L, shares, p, n_resamples, as_generator(rng))
+            p = np.exp(bayes.log_prior(training_prior, self._classes)[0])
+            p_value = class_mix.shift_p_value(L, shares, p, n_resamples, scalars.as_generator(rng))
         low, high = class_mix.share_intervals(L, shares, confidence)
         return class_mix.PriorEstimate(
             self._classes, shares, low, high, confidence, len(self), p_value
@@ -962,7 +941,7 @@ class Evidence:
 
 
 def _difference(first: Floats, second: Floats) -> Floats:
-    refuse_rows(
+    arrays.refuse_rows(
         (first == -np.inf) & (second == -np.inf),
         "one of the likelihoods compared must be positive",
         "has zeros only",
@@ -978,8 +957,8 @@ def _read_table(
     if isinstance(table, Evidence):
         labels = table.classes if classes is None else as_labels(classes)
         return table.columns_for(labels), labels
-    values = to_numpy(table, name)
-    require_table(values, name, if_two_classes)
+    values = arrays.to_numpy(table, name)
+    arrays.require_table(values, name, if_two_classes)
     labels, order = column_order(table, classes, values.shape[1], name)
     return values if order is None else values[:, order], labels
 
@@ -1012,7 +991,7 @@ def require_moderate_ilrls(l: Floats, name: str) -> None:
     """Raise for coordinates so large that others would be lost to rounding, or squares overflow."""
     largest = np.abs(l).max(axis=1, initial=0)
     must = f"{name} must lie between -1e12 and 1e12 nats"
-    refuse_rows(largest > _LARGEST_ILRL, must, "reaches", "Bound it.", values=largest)
+    arrays.refuse_rows(largest > _LARGEST_ILRL, must, "reaches", "Bound it.", values=largest)
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> Floats:
