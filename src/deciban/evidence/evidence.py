@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -37,13 +37,6 @@ _ALPHA_REMEDY = "Give 0.1 for sets that hold in 90 % of cases."
 _ZERO_REMEDY = (
     "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
 )
-
-
-@runtime_checkable
-class _Combines(Protocol):
-    """A model of how several systems depend on each other."""
-
-    def combine(self, *systems: Evidence) -> Evidence: ...
 
 
 class Evidence:
@@ -409,12 +402,8 @@ class Evidence:
         return represent_rows(self._log_likelihoods, self._classes)
 
     def explore(self, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
-        """A notebook widget of the explorer; needs the extra ``notebook``.
-
-        With the true class of each sample, figures show how good the evidence is. The widget's
-        ``html`` is the page, which also opens from disk (see :func:`deciban.report.explorer`).
-        """
-        # The front end is the layer above all others, so it is looked up only when it is asked for.
+        """The page of :func:`deciban.report.explorer` as a widget; needs the extra ``notebook``."""
+        # The front end is the layer above all others, so it is imported on demand.
         return importlib.import_module("deciban.report.notebook").explore(self, y_true)
 
     # --- the vector space ---------------------------------------------------------------
@@ -469,7 +458,7 @@ class Evidence:
         total = self._below_best().sum(axis=0, keepdims=True)
         return self._wrap_if_possible(total, self._classes, None)
 
-    def add(self, *others: Evidence, dependence: _Combines | None = None) -> Evidence:
+    def add(self, *others: Evidence, dependence: Any = None) -> Evidence:
         """Add evidence from several systems, with or without shared information.
 
         All are about the same samples, matched by index; classes are matched by name. A single
@@ -486,7 +475,7 @@ class Evidence:
         """
         if dependence is None:
             return sum(others, start=self)
-        if not isinstance(dependence, _Combines):
+        if not hasattr(dependence, "combine"):
             raise InputError(
                 f"dependence must be a deciban.reference.Dependence; got {quote(dependence)}. A "
                 f"correlation alone does not say how strong each system is: build "

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence, Sized
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,23 +208,7 @@ class CalibratedFamily:
         codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
         return float(log_f[np.arange(len(log_f)), codes].sum())
 
-    @overload
-    def sample(
-        self, label_or_counts: str | int, rng: Rng = None, *, size: int | None = None
-    ) -> Floats: ...
-
-    @overload
-    def sample(
-        self,
-        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[Any],
-        rng: Rng = None,
-        *,
-        size: int | None = None,
-    ) -> tuple[Floats, NDArray[Any]]: ...
-
-    def sample(
-        self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
-    ) -> Floats | tuple[Floats, NDArray[Any]]:
+    def sample(self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None) -> Any:
         """Draw ILRLs of one class, or by counts of each class, with their labels.
 
         A label gives an array of shape (size, D - 1); D counts, or a mapping from labels to counts,
