@@ -8,14 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import (
-    Floats,
-    column_names,
-    refuse_rows,
-    require_finite,
-    require_nonnegative,
-    to_numpy,
-)
+from deciban._validation import arrays
+from deciban._validation.arrays import Floats
 from deciban._validation.labels import as_labels, index_of, order_by_name, reorder_square
 from deciban._validation.scalars import quote, quote_each, require_number, require_one_of
 from deciban.exceptions import CromwellError, InputError
@@ -45,13 +39,13 @@ def log_prior(prior: Prior, classes: tuple[Hashable, ...], n_samples: int = 1) -
         return np.full((1, D), -np.log(D))
     if isinstance(prior, Mapping):
         prior = _prior_from_mapping(prior, classes)
-    p = np.atleast_2d(to_numpy(prior, "prior"))
+    p = np.atleast_2d(arrays.to_numpy(prior, "prior"))
     if p.shape not in {(1, D), (n_samples, D)}:
         raise InputError(
             f"prior must hold one probability for each of the {D} classes {quote_each(classes)}; "
             f"got shape {np.shape(prior)}. Give a vector, or one row for each sample."
         )
-    order = order_by_name(column_names(prior), classes, "the entries of prior")
+    order = order_by_name(arrays.column_names(prior), classes, "the entries of prior")
     p = p if order is None else p[:, order]
     require_probabilities(p, "prior")
     zero = np.argwhere(p == 0)
@@ -85,9 +79,9 @@ def balance_weights(codes: NDArray[np.intp], weight: Floats | None, prior: Float
 
 def require_probabilities(p: Floats, name: str) -> None:
     """Raise unless each row sums to one, but for rounding."""
-    require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
+    arrays.require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
     total = p.sum(axis=1)
-    refuse_rows(
+    arrays.refuse_rows(
         np.abs(total - 1) > _SUM_TOLERANCE,
         f"{name} must sum to one",
         "sums to",
@@ -161,13 +155,13 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> Floats:
         return 1.0 - np.eye(D)
     if isinstance(costs, Mapping):
         costs = _costs_from_mapping(costs, classes)
-    C = to_numpy(costs, "costs")
+    C = arrays.to_numpy(costs, "costs")
     if C.shape != (D, D):
         raise InputError(
             f"costs must have shape ({D}, {D}), the truth on rows and the decision in columns; got "
             f"{C.shape}. Give one cost for each pair of classes."
         )
-    require_finite(np, C, "costs")
+    arrays.require_finite(np, C, "costs")
     return reorder_square(C, costs, classes, "costs")
 
 

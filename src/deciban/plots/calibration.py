@@ -17,15 +17,8 @@ from deciban.metrics.idempotence import idempotence
 from deciban.metrics.labelled import Labelled, read_trials
 from deciban.metrics.reliability import Reliability, reliability_curves
 from deciban.plots import _display as draw
+from deciban.plots import _plane
 from deciban.plots._display import Axes, Display, Floats, Style
-from deciban.plots._plane import (
-    MOST_SAMPLES,
-    encode_truth,
-    is_finite,
-    rows_by_class,
-    subsample,
-    toward_infinity,
-)
 from deciban.plots.plane import ILRDisplay
 from deciban.simplex import Basis
 
@@ -255,7 +248,7 @@ class IdempotenceDisplay(Display):
             )
         self.evidence, self.again, self.basis = evidence, again, basis
         self.a, self.b = _choose_pair(evidence, a, b)
-        self.truth = encode_truth(y_true, evidence)
+        self.truth = _plane.encode_truth(y_true, evidence)
 
     @classmethod
     def _from_data(cls, data: Labelled, density: DensityKind = "kernel", **settings: Any) -> Self:
@@ -301,8 +294,8 @@ class IdempotenceDisplay(Display):
         self.identity_ = draw.draw_identity(ax, lw=1.5, label="identity")
         if band is not None:
             self.band_ = _shade_band(ax, band, unit)
-        for k, group in enumerate(rows_by_class(self.truth, self.evidence)):
-            rows = subsample(group, MOST_SAMPLES, rng)
+        for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
+            rows = _plane.subsample(group, _plane.MOST_SAMPLES, rng)
             if rows.size:
                 self._draw_samples(ax, k, x[rows], y[rows], options)
         ax.set_xlabel(draw.llr_label(self.a, self.b, unit))
@@ -328,12 +321,12 @@ class IdempotenceDisplay(Display):
         plane.truth = self.truth
         ax = plane.plot(ax, unit=unit, max_samples=0).ax_
         reach = float(ax.get_xlim()[1])
-        rows = subsample(np.flatnonzero(is_finite(self.evidence)), _MOST_ARROWS, rng)
+        rows = _plane.subsample(np.flatnonzero(_plane.is_finite(self.evidence)), _MOST_ARROWS, rng)
         again = self.again[rows]
         here = from_nats(self.evidence[rows].ilr(plane.basis), unit)
-        there, finite = np.empty_like(here), is_finite(again)
+        there, finite = np.empty_like(here), _plane.is_finite(again)
         there[finite] = from_nats(again[finite].ilr(plane.basis), unit)
-        there[~finite] = reach * toward_infinity(again[~finite], plane.basis)  # on the frame
+        there[~finite] = reach * _plane.toward_infinity(again[~finite], plane.basis)  # on the frame
         reach = max(reach, 1.05 * float(np.quantile(np.abs(there), 0.98)))
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
         truth = None if self.truth is None else self.truth[rows]

@@ -19,20 +19,9 @@ from deciban._validation.scalars import Rng, as_generator, require_bool, require
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
-from deciban.reference import expectations
+from deciban.reference import expectations, family
 from deciban.reference.expectations import Estimate
-from deciban.reference.family import (
-    CalibratedFamily,
-    covariance_of,
-    divergences,
-    is_positive,
-    means,
-    read_ilrls,
-    read_labeled_ilrls,
-    read_pairwise,
-    require_divergences,
-    symmetrize,
-)
+from deciban.reference.family import CalibratedFamily, read_ilrls, symmetrize
 from deciban.reference.fitting import fit_covariance
 from deciban.reference.posterior import PosteriorGaussian
 from deciban.simplex import Basis
@@ -103,7 +92,7 @@ class CalibratedGaussian(CalibratedFamily):
         labels = as_labels(basis.classes if classes is None else classes, D)
         basis = basis.align_to(labels)
         values = np.linalg.eigvalsh(sigma)
-        if not is_positive(values):
+        if not family.is_positive(values):
             raise NotPositiveDefiniteError(
                 f"covariance must be positive definite; its smallest eigenvalue is {values[0]:.6g} "
                 f"beside a largest of {values[-1]:.6g}. Drop a class that is never "
@@ -144,13 +133,13 @@ class CalibratedGaussian(CalibratedFamily):
                [-4.243,  2.449]])
         """
         require_bool(nearest, "nearest")
-        matrix, classes = read_pairwise(delta, classes, "delta")
-        matrix = require_divergences(matrix)
+        matrix, classes = family.read_pairwise(delta, classes, "delta")
+        matrix = family.require_divergences(matrix)
         basis = basis_for(basis, len(matrix))
         basis = basis if classes is None else basis.align_to(classes)
-        sigma = covariance_of(matrix, basis.contrast)
+        sigma = family.covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
-        if is_positive(values):
+        if family.is_positive(values):
             return cls(sigma, basis)
         if not nearest or values[-1] <= 0:
             remedy = "Pass nearest=True for the nearest family."
@@ -179,7 +168,7 @@ class CalibratedGaussian(CalibratedFamily):
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
-        rates, classes = read_pairwise(eers, classes, "eers")
+        rates, classes = family.read_pairwise(eers, classes, "eers")
         np.fill_diagonal(rates, 0.25)
         symmetrize(rates, "eers")
         wrong = rates[~((rates > 0) & (rates < 0.5))]
@@ -223,18 +212,18 @@ class CalibratedGaussian(CalibratedFamily):
         >>> CalibratedGaussian.fit(l, y).covariance.round(1)
         array([[4.]])
         """
-        l, basis = read_labeled_ilrls(ilrls, y_true, basis, classes)
+        l, basis = family.read_labeled_ilrls(ilrls, y_true, basis, classes)
         return cls(fit_covariance(l, basis.contrast), basis)
 
     @cached_property
     def means(self) -> Floats:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
-        return freeze(means(self.covariance, self.basis.contrast))
+        return freeze(family.means(self.covariance, self.basis.contrast))
 
     @cached_property
     def divergences(self) -> Floats:
         """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric."""
-        return freeze(divergences(self.covariance, self.basis.contrast))
+        return freeze(family.divergences(self.covariance, self.basis.contrast))
 
     @cached_property
     def eers(self) -> Floats:

@@ -17,16 +17,8 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from deciban._validation.arrays import (
-    Array,
-    Namespace,
-    as_float_array,
-    as_float_arrays,
-    column_names,
-    is_inspectable,
-    require_finite,
-    require_parts,
-)
+from deciban._validation import arrays
+from deciban._validation.arrays import Array, Namespace
 from deciban._validation.scalars import is_whole, quote, quote_each
 from deciban.exceptions import InputError
 from deciban.simplex import _spaces
@@ -94,9 +86,9 @@ def power(space: Parts, a: Array, x: Array) -> Array:
     array([0.0714, 0.2857, 0.6429])
     """
     xp, (x,) = space.read(x)
-    xp, (a, x) = as_float_arrays(a=a, x=x)
+    xp, (a, x) = arrays.as_float_arrays(a=a, x=x)
     a = _as_exponents(xp, a, x)
-    if not (is_inspectable(a) and bool(xp.all(a > 0))):
+    if not (arrays.is_inspectable(a) and bool(xp.all(a > 0))):
         space.require_no_zeros(xp, x, space.names[0])
     log_x = space.logs(xp, x)
     low, high = (find(log_x, axis=-1, keepdims=True) for find in (xp.min, xp.max))
@@ -105,7 +97,7 @@ def power(space: Parts, a: Array, x: Array) -> Array:
 
 
 def _as_exponents(xp: Namespace, a: Array, x: Array) -> Array:
-    require_finite(xp, a, "a")
+    arrays.require_finite(xp, a, "a")
     if a.ndim == 0:
         return a
     if x.ndim < 2 or tuple(a.shape) not in {tuple(x.shape[:-1]), (1,) * (x.ndim - 1)}:
@@ -237,7 +229,7 @@ def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
     >>> alr([1, 2, 4]).round(4)
     array([-1.3863, -0.6931])
     """
-    columns = column_names(x)
+    columns = arrays.column_names(x)
     xp, (log_x,) = space.read_logs(x, minimum=2)
     at = find_part(reference, columns, log_x.shape[-1])
     others = [k for k in range(log_x.shape[-1]) if k != at]
@@ -310,9 +302,9 @@ def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
 
 
 def _read_coordinates(z: Array) -> tuple[Namespace, Array]:
-    xp, z = as_float_array(z, "z")
-    require_parts(z, "z")
-    require_finite(xp, z, "z")
+    xp, z = arrays.as_float_array(z, "z")
+    arrays.require_parts(z, "z")
+    arrays.require_finite(xp, z, "z")
     return xp, z
 
 
@@ -324,7 +316,7 @@ def _contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) -
 
 def _require_same_order(x: Array, basis: Basis | None) -> None:
     """Raise if the columns of a frame are not the classes of a named basis, in their order."""
-    columns = column_names(x)
+    columns = arrays.column_names(x)
     if not isinstance(basis, Basis) or basis.classes is None:
         return
     if columns not in (None, tuple(range(basis.n_parts)), basis.classes):

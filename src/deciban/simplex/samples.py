@@ -14,15 +14,8 @@ from typing import Any, Literal, get_args
 
 import array_api_compat as compat
 
-from deciban._validation.arrays import (
-    Array,
-    Namespace,
-    as_float_arrays,
-    column_names,
-    is_inspectable,
-    require_finite,
-    require_positive,
-)
+from deciban._validation import arrays
+from deciban._validation.arrays import Array, Namespace
 from deciban._validation.scalars import quote, require_one_of, require_whole
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import _spaces
@@ -52,7 +45,7 @@ def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
     >>> subcomposition([0.2, 0.3, 0.5], [0, 1])
     array([0.4, 0.6])
     """
-    columns = column_names(x)
+    columns = arrays.column_names(x)
     xp, (x,) = space.read(x)
     at = _find_parts(parts, columns, x.shape[-1])
     return _close_rest(space, xp, _spaces.take(xp, x, at))
@@ -76,7 +69,7 @@ def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> 
     >>> amalgamate([0.2, 0.3, 0.5], [[0, 1], [2]])
     array([0.5, 0.5])
     """
-    columns = column_names(x)
+    columns = arrays.column_names(x)
     xp, (x,) = space.read(x)
     several = isinstance(groups, Iterable) and not isinstance(groups, str | bytes)
     members = [_find_parts(group, columns, x.shape[-1]) for group in groups] if several else []
@@ -90,7 +83,7 @@ def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> 
 
 
 def _close_rest(space: Parts, xp: Namespace, x: Array) -> Array:
-    if is_inspectable(x) and bool(xp.any(xp.max(x, axis=-1) == space.zero)):
+    if arrays.is_inspectable(x) and bool(xp.any(xp.max(x, axis=-1) == space.zero)):
         raise ZeroPartsError(
             f"{space.names[0]} must have a positive part among those kept; some row has none. "
             f"Drop that row, or keep more parts."
@@ -317,11 +310,12 @@ def _read_delta(
 
 
 def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
-    _, (_, value) = as_float_arrays(x=x, **{name: value})
+    _, (_, value) = arrays.as_float_arrays(x=x, **{name: value})
     if name == "log_delta":
-        require_finite(xp, value, name)
+        arrays.require_finite(xp, value, name)
     else:
-        require_positive(xp, value, name, "Give the smallest value that you could have seen.")
+        remedy = "Give the smallest value that you could have seen."
+        arrays.require_positive(xp, value, name, remedy)
     if compat.size(value) != 1 and tuple(value.shape) != (x.shape[-1],):
         raise InputError(
             f"{name} must be a number or one for each of {x.shape[-1]} parts; got shape "
@@ -342,7 +336,7 @@ def _additive_terms(xp: Namespace, zero: Array, x: Array) -> tuple[Array, Array]
 
 
 def _require_room(xp: Namespace, room: Array, method: str) -> None:
-    if is_inspectable(room) and not bool(xp.all(room)):
+    if arrays.is_inspectable(room) and not bool(xp.all(room)):
         raise InputError(
             f"delta must leave the other parts positive with the {method} method; it takes all of "
             f"one. Give a smaller delta or detection_limit."
