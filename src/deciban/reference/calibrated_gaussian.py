@@ -33,13 +33,11 @@ _NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
 class CalibratedGaussian(CalibratedFamily):
     r"""ILRLs that are Gaussian under every class, and calibrated.
 
-    Calibrated means that the likelihood function of the likelihood function is the likelihood
-    function. One covariance :math:`\Sigma`, shared by the classes, then fixes all means and
-    divergences. With V the contrast of the basis, :math:`v_k` its row k and
-    :math:`G = V \Sigma V^T`, the mean under class k is
-    :math:`\mu_k = \Sigma v_k - \frac{1}{2} V^T \mathrm{diag}(G)`, and the divergence of a pair is
-    :math:`d_{jk} = \frac{1}{2} (G_{jj} + G_{kk}) - G_{jk}`. The evidence of a good classifier is
-    compared with such a family.
+    Calibrated means that an ILRL is its own likelihood function. One covariance :math:`\Sigma`,
+    shared by the classes, then fixes all means and divergences. With V the contrast of the basis,
+    :math:`v_k` its row k and :math:`G = V \Sigma V^T`, the mean under class k is :math:`\mu_k =
+    \Sigma v_k - \frac{1}{2} V^T \mathrm{diag}(G)`, and the divergence of a pair is :math:`d_{jk} =
+    \frac{1}{2} (G_{jj} + G_{kk}) - G_{jk}`.
 
     Immutable. Build it from a covariance, with :meth:`from_divergences` or :meth:`from_eers`, or
     :meth:`fit` it to data.
@@ -49,7 +47,6 @@ class CalibratedGaussian(CalibratedFamily):
     covariance : array of shape (D - 1, D - 1)
         Covariance of the ILRL under each class; symmetric and positive definite.
     basis : Basis, default Gram-Schmidt
-        The basis of the ILRLs.
     classes : sequence of labels, default those of the basis, else 0 to D - 1
 
     Attributes

@@ -27,9 +27,7 @@ from deciban.simplex import Basis
 
 @dataclass(frozen=True, eq=False)
 class NormalMixture:
-    r"""A mixture of normal distributions, :math:`\sum_k w_k N(m_k, s_k^2)`.
-
-    Its methods are named as those of the frozen distributions of scipy.stats.
+    r"""A mixture of normal distributions, :math:`\sum_k w_k N(m_k, s_k^2)`, as in scipy.stats.
 
     Attributes
     ----------
@@ -91,12 +89,11 @@ class NormalMixture:
 
 
 class CalibratedMixture(CalibratedFamily):
-    r"""A mixture of calibrated Gaussian families, which is calibrated itself.
+    r"""A mixture of calibrated Gaussian families, which is calibrated itself, with heavier tails.
 
     The density of an ILRL l under class i is :math:`\sum_k w_k f_i^{(k)}(l)`, with weights that are
     the same for every class. Each component has the factor :math:`e^{v_i^T l}`, so the sum has it:
-    :math:`f_i(l) = e^{v_i^T l} \sum_k w_k h_k(l)`, and the likelihood function of l is l. A mixture
-    of weak and strong evidence has heavier tails than one family.
+    :math:`f_i(l) = e^{v_i^T l} \sum_k w_k h_k(l)`, and the likelihood function of l is l.
 
     Immutable. Build it from families or their covariances, or :meth:`fit` it to data.
 
@@ -105,17 +102,9 @@ class CalibratedMixture(CalibratedFamily):
     families : sequence of CalibratedGaussian, or array of shape (K, D - 1, D - 1)
         The components, or their covariances.
     weights : array of shape (K,), default equal weights
-        Positive; they are divided by their sum.
-    basis : Basis, default that of the first family, else Gram-Schmidt
-    classes : sequence of labels, default those of the first family or of the basis, else 0 to D - 1
-
-    Attributes
-    ----------
-    families : tuple of CalibratedGaussian
-    weights : array of shape (K,)
-        They add up to 1.
-    basis, classes
-        Those of all families; read-only.
+        Positive; divided by their sum.
+    basis, classes : default those of the first family
+        As for :class:`CalibratedGaussian`. All four are read-only attributes.
 
     See Also
     --------

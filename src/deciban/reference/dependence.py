@@ -38,29 +38,21 @@ class Dependence:
 
     The ILRLs of K systems about the same D classes, stacked, are normal under each class with one
     covariance S. Its diagonal blocks are the covariances :math:`\Sigma_a` of calibrated families,
-    which fix the means; the other blocks say how much of the noise the systems share. The fused
-    ILRL is affine in the stack, and it is calibrated again, with the covariance
-    :math:`B^T S^{-1} B` in which B stacks the :math:`\Sigma_a`. Without shared noise it is the sum.
-    The same evidence given twice is taken once.
+    which fix the means; the other blocks are the shared noise. The fused ILRL is affine in the
+    stack, and it is calibrated again, with the covariance :math:`B^T S^{-1} B` in which B stacks
+    the :math:`\Sigma_a`. Without shared noise it is the sum; the same evidence given twice counts
+    once.
 
     Immutable. Build it from families and correlations, :meth:`from_covariance`, or :meth:`fit` it.
 
     Parameters
     ----------
     families : sequence of K CalibratedGaussian
-        Of the same classes, one for each system.
+        Of the same classes, one for each system; the first sets the basis and the order of classes.
     correlation : float, or array of shape (K, K) or (K (D - 1), K (D - 1))
         Correlation between the noise of the systems within a class: one for all, one for each pair
-        of systems, or one for each pair of coordinates. The noise of each system is whitened
-        by the symmetric root of its covariance in the basis of the first family, so that the
-        numbers do not depend on the basis if there is one for each pair of systems.
-
-    Attributes
-    ----------
-    families : tuple of CalibratedGaussian
-        In the basis and with the classes of the first.
-    correlation : array of shape (K (D - 1), K (D - 1))
-        Of the whitened noise; its diagonal blocks are identities.
+        of systems, or one for each pair of coordinates, which is the attribute. The noise of each
+        system is whitened by the symmetric root of its covariance in the basis of the first family.
 
     See Also
     --------

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit, ndtr
 
 from deciban._validation.arrays import Floats
+from deciban._validation.scalars import Rng, as_generator, require_whole
 from deciban.evidence.bayes import Costs, choose_least_cost
 from deciban.simplex import logparts
 
@@ -32,10 +33,6 @@ _NEAREST = 12  # other classes whose corners are sampled
 
 class Estimate(NamedTuple):
     """A number and its standard error, which is zero without simulation.
-
-    Attributes
-    ----------
-    value, standard_error : float
 
     See Also
     --------
@@ -165,13 +162,13 @@ class Rivals:
 
     def weighted_losses(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Loss, sum of two-class losses and 1 under class k, weighted; (count, 3)."""
-        return np.concatenate([self._weighted_losses(*drawn) for drawn in self.draw(count, rng)])
-
-    def _weighted_losses(self, llr: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        pairs = -(llr + self.log_odds)
-        loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
-        two_class = np.logaddexp(0, pairs).sum(axis=1)
-        return weight[:, None] * np.column_stack([loss, two_class, np.ones(len(llr))])
+        blocks = []
+        for llr, weight in self.draw(count, rng):
+            pairs = -(llr + self.log_odds)
+            loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
+            losses = loss, np.logaddexp(0, pairs).sum(axis=1), np.ones(len(llr))
+            blocks.append(weight[:, None] * np.column_stack(losses))
+        return np.concatenate(blocks)
 
     def draw(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks of LLRs of k against the others, (size, D - 1), and weights that make them k's."""
@@ -205,16 +202,11 @@ Outcome = Callable[[Floats, int], Floats]  # of log-posteriors, given the true c
 
 
 class Rates(NamedTuple):
-    """Rates under each class, with standard errors, which are zero without simulation.
+    """Rates under each class, on rows, with standard errors, which are zero without simulation.
 
-    A standard error is that of the samples that were drawn. It is too small, and can be zero, for
-    an outcome that hardly any of them has: draw more if a rate below ``10 / n_samples`` is not
-    an error rate and matters.
-
-    Attributes
-    ----------
-    values, standard_errors : arrays of shape (D, n_outcomes)
-        The true class is on rows.
+    A standard error is that of the drawn samples. It is too small, and can be zero, for an outcome
+    that hardly any of them has: draw more if a rate below ``10 / n_samples`` is not an error rate
+    and matters.
 
     See Also
     --------
@@ -239,7 +231,7 @@ def simulate_rates(
     pattern: Callable[[int], Floats],
     log_odds: Floats,
     n_samples: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Rates:
     """Mean of outcomes under each class.
 
@@ -249,8 +241,8 @@ def simulate_rates(
     says which comparisons stand for which outcomes under class k.
     """
     family, D, log_p = posterior.family, posterior.family.n_classes, np.log(posterior.prior)
-    count = math.ceil(n_samples / D)
-    found = []
+    n_samples, rng = require_whole(n_samples, "n_samples", 4 * D), as_generator(rng)
+    count, found = math.ceil(n_samples / D), []
     for k in range(D):
         rivals = Rivals(family, k, np.delete(log_odds[k], k))
         alike = np.delete(pattern(k), k, axis=0)
@@ -300,7 +292,7 @@ def decision_outcome(
     return outcome
 
 
-def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outcome) -> Floats:
+def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outcome) -> Rates:
     """Rates of actions for two classes; C holds the costs of each action under each class.
 
     Expected costs are linear in the posterior: the choice changes at their crossings.
@@ -314,7 +306,11 @@ def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outco
     edges = sorted(cuts)
     middles = np.array([_middle(low, high) for low, high in itertools.pairwise(edges)])
     chosen = outcome(-np.column_stack([np.logaddexp(0, middles), np.logaddexp(0, -middles)]), 0)
-    return np.array([_masses(posterior, given, edges) @ chosen for given in range(2)])
+    return _exact([_masses(posterior, given, edges) @ chosen for given in range(2)])
+
+
+def _exact(rows: list[Any]) -> Rates:
+    return Rates(np.array(rows), np.zeros((len(rows), len(rows[0]))))
 
 
 def _middle(low: float, high: float) -> float:
@@ -331,17 +327,17 @@ def _masses(posterior: PosteriorGaussian, given: int, edges: list[float]) -> Flo
     return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
 
 
-def exact_exceedance_rates(posterior: PosteriorGaussian, threshold: float) -> Floats:
+def exact_exceedance_rates(posterior: PosteriorGaussian, threshold: float) -> Rates:
     """Rates at which the posterior of each of two classes reaches a threshold."""
     t = float(logit(threshold))
     rows = []
     for given in range(2):
         below = _masses(posterior, given, [-math.inf, -t, math.inf])[0]
         rows.append([below, _masses(posterior, given, [-math.inf, t, math.inf])[1]])
-    return np.array(rows)
+    return _exact(rows)
 
 
-def exact_mean_posteriors(posterior: PosteriorGaussian) -> Floats:
+def exact_mean_posteriors(posterior: PosteriorGaussian) -> Rates:
     """Mean posterior of each of two classes under each of them."""
     d, log_p = float(posterior.family.divergences[0, 1]), np.log(posterior.prior)
     log_odds = [log_p[k] - log_p[1 - k] for k in range(2)]
@@ -350,4 +346,4 @@ def exact_mean_posteriors(posterior: PosteriorGaussian) -> Floats:
         1 - w if w < 0.5 else expected_rare_sigmoid(d, one)
         for w, one in zip(wrong, log_odds, strict=True)
     ]
-    return np.array([[right[0], wrong[0]], [wrong[1], right[1]]])
+    return _exact([[right[0], wrong[0]], [wrong[1], right[1]]])

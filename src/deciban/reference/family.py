@@ -168,9 +168,6 @@ class CalibratedFamily:
         """One ILRL of each of these classes, given by their positions, from standard normals."""
         raise NotImplementedError
 
-    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        return self.place(at, rng.standard_normal((len(at), self.n_classes - 1)), rng)
-
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
     ) -> Floats:
@@ -226,12 +223,13 @@ class CalibratedFamily:
         counts = _read_counts(label_or_counts, self.classes)
         if counts is None:
             k = index_of(label_or_counts, self.classes)
-            count = require_whole(1 if size is None else size, "size")
-            return self._draw(np.full(count, k), generator)
-        if size is not None:
+            at = np.full(require_whole(1 if size is None else size, "size"), k)
+        elif size is not None:
             raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
-        at = np.repeat(np.arange(self.n_classes), counts)
-        return self._draw(at, generator), label_array(self.classes)[at]
+        else:
+            at = np.repeat(np.arange(self.n_classes), counts)
+        l = self.place(at, generator.standard_normal((len(at), self.n_classes - 1)), generator)
+        return l if counts is None else (l, label_array(self.classes)[at])
 
 
 def read_labeled_ilrls(

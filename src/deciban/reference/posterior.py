@@ -12,12 +12,12 @@ from scipy.special import gammaincinv, logit
 
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import index_of, index_pair
-from deciban._validation.scalars import Rng, as_generator, require_fraction, require_whole
+from deciban._validation.scalars import Rng, require_fraction, require_whole
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import Costs, Prior, action_costs, cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.reference import expectations as rates
-from deciban.reference.expectations import Estimate, Outcome, Rates
+from deciban.reference.expectations import Estimate, Rates
 
 if TYPE_CHECKING:
     from deciban.reference.calibrated_gaussian import CalibratedGaussian
@@ -28,16 +28,15 @@ class PosteriorGaussian:
 
     In ILR coordinates Bayes' rule is a sum: under each class the ILR of the posterior is normal,
     with the covariance of the family and the mean :math:`\mu_k + \mathrm{ilr}(\pi)` for the prior
-    :math:`\pi`. It is calibrated as well: given its posterior, a sample has each class with the
-    probability that the posterior says. Densities, regions, and rates of decisions follow, exact
-    for two classes and simulated, with a standard error, for more.
+    :math:`\pi`. It is calibrated as well: given its posterior, a sample has each class with that
+    probability. Densities, regions, and rates of decisions follow, exact for two classes and
+    simulated, with a standard error, for more.
 
     Attributes
     ----------
     family : CalibratedGaussian
-    prior : array of shape (D,)
-    means : array of shape (D, D - 1)
-        Mean of the ILR of the posterior under each class.
+    prior, means : arrays of shape (D,) and (D, D - 1)
+        The prior, and the mean ILR of the posterior under each class.
 
     See Also
     --------
@@ -47,8 +46,6 @@ class PosteriorGaussian:
     --------
     >>> from deciban import CalibratedGaussian
     >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
-    >>> posterior.sample(0, rng=0, size=2).shape
-    (2, 2)
     >>> posterior.decision_rates({(0, 1): 99.0}).values.round(3)  # a miss costs 99 false alarms
     array([[0.9, 0.1],
            [0.1, 0.9]])
@@ -176,16 +173,13 @@ class PosteriorGaussian:
         """
         outcome = rates.decision_outcome(self, costs, reject_cost)
         if self.family.n_classes == 2:
-            found = rates.exact_decision_rates(
-                self, action_costs(costs, reject_cost, self.family.classes), outcome
-            )
-            return Rates(found, np.zeros_like(found))
+            C = action_costs(costs, reject_cost, self.family.classes)
+            return rates.exact_decision_rates(self, C, outcome)
         extra = np.ones((self.family.n_classes, int(reject_cost is not None)))
-        simulated = self._simulate(
-            outcome, lambda k: np.hstack([_lost_to_each(k, len(extra)), extra]),
+        values, error = rates.simulate_rates(
+            self, outcome, lambda k: np.hstack([_lost_to_each(k, len(extra)), extra]),
             self._turning_log_odds(costs), n_samples, rng,
         )  # fmt: skip
-        values, error = simulated
         # What is missing to one goes to the actions in proportion to their variance.
         share = error**2 / np.maximum((error**2).sum(axis=1, keepdims=True), 1e-300)
         values = np.clip(values + share * (1 - values.sum(axis=1, keepdims=True)), 0.0, None)
@@ -215,8 +209,8 @@ class PosteriorGaussian:
         right = np.diag(C[:, : len(C)])  # set apart, so that rare errors keep their digits
         choose = rates.decision_outcome(self, costs, reject_cost)
         regret = (C - right[:, None])[:, :, None]
-        found, error = self._simulate(
-            lambda log_p, k: choose(log_p, k) @ regret[k], lambda k: regret[k, : len(C)],
+        found, error = rates.simulate_rates(
+            self, lambda log_p, k: choose(log_p, k) @ regret[k], lambda k: regret[k, : len(C)],
             self._turning_log_odds(costs), n_samples, rng,
         )  # fmt: skip
         value = float(self.prior @ (found[:, 0] + right))
@@ -238,13 +232,12 @@ class PosteriorGaussian:
         """
         require_fraction(threshold, "threshold")
         if self.family.n_classes == 2:
-            found = rates.exact_exceedance_rates(self, threshold)
-            return Rates(found, np.zeros_like(found))
+            return rates.exact_exceedance_rates(self, threshold)
         log_odds = self._log_prior[:, None] - self._log_prior + logit(threshold)
         reached, D = np.log(threshold), self.family.n_classes
-        return self._simulate(
-            lambda log_p, _: log_p >= reached, lambda k: _lost_to_each(k, D), log_odds, n_samples,
-            rng,
+        return rates.simulate_rates(
+            self, lambda log_p, _: log_p >= reached, lambda k: _lost_to_each(k, D), log_odds,
+            n_samples, rng,
         )  # fmt: skip
 
     def mean_posteriors(self, *, n_samples: int = 100_000, rng: Rng = 0) -> Rates:
@@ -259,19 +252,12 @@ class PosteriorGaussian:
                [0.068, 0.932]])
         """
         if self.family.n_classes == 2:
-            found = rates.exact_mean_posteriors(self)
-            return Rates(found, np.zeros_like(found))
+            return rates.exact_mean_posteriors(self)
         D = self.family.n_classes
-        return self._simulate(
-            lambda log_p, _: np.exp(log_p), lambda k: _lost_to_each(k, D),
+        return rates.simulate_rates(
+            self, lambda log_p, _: np.exp(log_p), lambda k: _lost_to_each(k, D),
             self._turning_log_odds(None), n_samples, rng,
         )  # fmt: skip
-
-    def _simulate(
-        self, outcome: Outcome, pattern: Any, log_odds: Floats, n_samples: int, rng: Rng
-    ) -> Rates:
-        count = require_whole(n_samples, "n_samples", 4 * self.family.n_classes)
-        return rates.simulate_rates(self, outcome, pattern, log_odds, count, as_generator(rng))
 
     def _turning_log_odds(self, costs: Costs) -> Floats:
         """Log-odds between classes at which neither decision is better."""
