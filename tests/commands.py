@@ -2,12 +2,15 @@
 
 from typer.testing import CliRunner
 
+from deciban.cli.app import app
 
-def runner(app, columns):
-    """What runs a command on a terminal of so many columns."""
+
+def runner(columns, *words):
+    """What runs a command that begins with these words on a terminal of so many columns."""
 
     def run(*args):
-        done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": str(columns)})
+        line = [*words, *map(str, args)]
+        done = CliRunner().invoke(app, line, env={"COLUMNS": str(columns)})
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return done

@@ -206,15 +206,9 @@ def test_a_folder_that_workers_do_not_share_is_refused(cluster, tmp_path, monkey
         here.require_files([file])
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"cluster": "tcp://host:8786", "workers": 2}, "must not come together"),
-        ({"workers": 0}, "--workers must be at least 1; got 0"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(InputError, match=words), open_workers(**options):
+@pytest.mark.parametrize("workers", [0, "0", "-1"])
+def test_fewer_than_one_process_is_refused(workers):
+    with pytest.raises(InputError, match="workers must be at least 1"), open_workers(workers):
         pass
 
 

@@ -133,38 +133,37 @@ class _DaskWorkers(Workers):
 
 @contextmanager
 def open_workers(
-    cluster: str | None = None, workers: int | None = None, packages: Sequence[str] = ()
+    workers: int | str | None = None, packages: Sequence[str] = ()
 ) -> Iterator[Workers]:
     """Open workers for the duration of a context.
 
     Parameters
     ----------
-    cluster : str, optional
-        Dask scheduler address, such as ``"tcp://host:8786"``.
-    workers : int, optional
-        Number of local processes, instead of a cluster. With neither, work stays in this process.
+    workers : int or str, optional
+        Number of processes on this machine, or the address of a Dask scheduler, such as
+        ``"tcp://host:8786"``. By default, the work is done in this process.
     packages : sequence of str
-        Packages that every worker must have besides deciban and its requirements.
+        Packages that every worker must have, in addition to deciban's own.
     """
-    if cluster is None and workers is None:
+    if workers is None:
         yield Workers()
         return
-    if cluster is not None and workers is not None:
-        raise InputError("--cluster and --workers must not come together; got both. Choose one.")
-    if workers is not None and workers < 1:
-        raise InputError(f"--workers must be at least 1; got {workers}. Leave it out for none.")
+    if isinstance(workers, str) and workers.strip().lstrip("+-").isdigit():
+        workers = int(workers)
+    if isinstance(workers, int) and workers < 1:
+        raise InputError(f"workers must be at least 1; got {workers}. Leave it out for none.")
     try:
         import distributed  # noqa: F401
     except ImportError:
         raise MissingExtraError(
-            "--cluster and --workers must have Dask's distributed, which is not installed. Run: "
-            "pip install 'deciban[scale]'",
+            "Several workers need Dask's distributed, which is not installed. Run: pip install "
+            "'deciban[scale]'",
             extra="scale",
         ) from None
-    if cluster is not None:
-        with _connect(cluster, packages) as connected:
+    if isinstance(workers, str):
+        with _connect(workers, packages) as connected:
             yield connected
-    elif workers is not None:
+    else:
         with (
             start_processes(workers) as local,
             _connect(local.scheduler_address, packages) as connected,
@@ -233,8 +232,8 @@ async def _require_scheduler(address: str) -> None:
     except (OSError, ValueError, TypeError) as error:  # not there, not an address, no certificate
         why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     raise ClusterError(
-        f"--cluster must be the address of a Dask scheduler; got {address} ({why}). Start one with "
-        f"dask scheduler, and give the address that it prints."
+        f"workers must be a number of processes or the address of a Dask scheduler; got {address} "
+        f"({why}). Start one with dask scheduler, and give the address that it prints."
     )
 
 

@@ -5,18 +5,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-import typer
 
 from commands import runner
 from deciban import metrics
-from deciban.cli.commands.compare import EXAMPLE, compare
 from deciban.exceptions import InputError
 
-app = typer.Typer()
-app.command(epilog=EXAMPLE)(compare)
-
-
-run = runner(app, 100)
+run = runner(100, "compare")
 
 
 @pytest.fixture
@@ -42,10 +36,9 @@ def test_the_better_system_is_named(files):
 
 def test_rows_are_matched_by_their_names(files):
     y, a, b, folder = files
-    by_order = run(folder / "a.csv", folder / "b.csv", "--truth", "y", "--json", "--seed", "1")
+    by_order = run(folder / "a.csv", folder / "b.csv", "--truth", "y", "--json")
     by_id = run(
         folder / "a.csv", folder / "b.parquet", "--truth", "y", "--id", "id", "--json",
-        "--seed", "1",
     )  # fmt: skip
     first, second = (json.loads(done.stdout)["differences"][0] for done in (by_order, by_id))
     assert first["difference"] == pytest.approx(metrics.cllr(y, a) - metrics.cllr(y, b))
@@ -74,7 +67,6 @@ def test_trial_lists_share_a_key(files):
         ("id,y,llr\n1,0,2\n3,1,3\n", "--id id", "1 of .* are not in .*, and 1 of"),
         ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 row of 'id' is repeated"),
         ("id,y,llr\n1,0,2\n,1,3\n", "--id id", "1 row of 'id' is empty"),
-        ("id,y,llr\n1,a,2\n2,b,3\n", "--positive 1", "--positive must name"),
         ("key,y,llr\n1,0,2\n2,1,3\n", "--id id", "no column 'id', which --id needs"),
     ],
 )
@@ -102,7 +94,7 @@ def test_the_column_may_have_another_name_in_the_second_file(tmp_path):
     by_key = {one["key"]: one for one in found["differences"]}
     assert by_key["cllr"]["a"] == pytest.approx(metrics.cllr(y, 4 * llr))
     assert by_key["cllr"]["b"] == pytest.approx(metrics.cllr(y, 2 * llr))
-    with pytest.raises(InputError, match="one name for each of 2 files; got 3"):
+    with pytest.raises(InputError, match=r"one for each of 2 files.*; got 3"):
         run(path, path, "--truth", "y", "--llr", "raw,calibrated,y")
 
 

@@ -7,11 +7,10 @@ import polars as pl
 import pytest
 
 from commands import runner
-from deciban.cli.app import app
 from deciban.cli.identifiers import design_note, find_identifiers
 from deciban.exceptions import InputError
 
-run = runner(app, 160)
+run = runner(160)
 
 
 @pytest.fixture
@@ -128,10 +127,12 @@ def test_tables_without_shared_items_raise_no_question(columns):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--items", "left"), "--items must name two columns; got left"),
-        (("--items", "left,left"), "--items must name two columns; got left,left"),
+        (("--items", "left,left"), "columns of two items; got left,left"),
         (("--items", "left,rigth"), "no column 'rigth', which --items needs"),
-        (("--group", "left", "--items", "left,right"), "must not come together"),
+        (
+            ("--group", "left", "--items", "left,right"),
+            "columns of two items; got left, left,right",
+        ),
         (("--group", "hole"), "row 3 of 'hole' is empty"),
     ],
 )

@@ -5,24 +5,16 @@ import shlex
 
 import polars as pl
 import pytest
-import typer
+import typer.main
 
 from commands import runner
-from deciban.cli.commands import apply as applying
-from deciban.cli.commands import calibrate as calibrating
-from deciban.cli.commands import compare as comparing
-from deciban.cli.commands import evaluate as evaluating
-from deciban.cli.commands.example import EXAMPLE, EXAMPLES, example
+from deciban.cli.app import app
 from deciban.exceptions import InputError
 
-app = typer.Typer()
-app.command("example", epilog=EXAMPLE)(example)
-for module, name in ((applying, "apply"), (calibrating, "calibrate"), (comparing, "compare"),
-                     (evaluating, "evaluate")):  # fmt: skip
-    app.command(name)(getattr(module, name))
-
-
-run = runner(app, 100)
+run = runner(100)
+EXAMPLES = json.loads(run("example", "--json").stdout)["examples"]
+COMMANDS = typer.main.get_command(app).commands
+PRINTED = {name: one.epilog.removeprefix("Example: ") for name, one in COMMANDS.items()}
 
 
 @pytest.fixture
@@ -33,12 +25,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_without_a_name_the_files_are_listed_with_what_to_do(folder):
     done = run("example")
-    for name, one in EXAMPLES.items():
-        assert name in done.stdout
+    for one in EXAMPLES:
+        assert one["name"] in done.stdout
         assert f"    {one['command']}\n" in done.stdout
-    assert [e["name"] for e in json.loads(run("example", "--json").stdout)["examples"]] == list(
-        EXAMPLES
-    )
     assert not list(folder.iterdir())
 
 
@@ -61,7 +50,7 @@ def test_nothing_is_written_over_and_all_or_none(folder):
         run("example", "--all")
     assert [path.name for path in folder.iterdir()] == ["key.txt"]
     run("example", "--all", "--force")
-    assert {path.name for path in folder.iterdir()} == set(EXAMPLES)
+    assert {path.name for path in folder.iterdir()} == {one["name"] for one in EXAMPLES}
 
 
 def test_the_flowers_to_predict_are_not_among_those_to_learn_from(folder):
@@ -77,20 +66,17 @@ def test_the_flowers_to_predict_are_not_among_those_to_learn_from(folder):
     [
         *dict.fromkeys(
             one["command"]
-            for one in EXAMPLES.values()
+            for one in EXAMPLES
             if not one["command"].startswith(("deciban fit", "deciban predict"))
         ),
-        *(
-            module.EXAMPLE.removeprefix("Example: ")
-            for module in (applying, calibrating, comparing, evaluating)
-        ),
+        *(PRINTED[name] for name in ("apply", "calibrate", "compare", "evaluate", "monitor")),
     ],
 )
 def test_commands_work_as_printed(folder, text):
     run("example", "--all")
     if text.startswith("deciban apply"):
-        run(*shlex.split(calibrating.EXAMPLE)[2:])
-    assert run(*shlex.split(text)[1:]).exit_code == 0
+        run(*shlex.split(PRINTED["calibrate"])[1:])
+    assert run(*shlex.split(text)[1:]).exit_code == (3 if "monitor" in text else 0)
 
 
 def test_example_scores_claim_too_much_and_calibration_helps(folder):
@@ -106,12 +92,12 @@ def test_example_scores_claim_too_much_and_calibration_helps(folder):
     ("options", "words"),
     [
         ("irs", "Did you mean 'iris"),
-        ("iris --all", "NAME must be left out"),
-        ("-o x.csv", "--output must come with NAME"),
+        ("iris --all", "Give NAME or --all"),
+        ("-o x.csv", "--output needs the NAME"),
         ("iris -o none/x.csv", "folder that does not exist"),
-        ("--all -o file", "must be a folder with --all"),
+        ("--all -o file", "With --all, --output must be a folder"),
         ("--all -o file/sub", "cannot be made"),
-        ("--all -o -", "must be a folder with --all"),
+        ("--all -o -", "With --all, --output must be a folder"),
     ],
 )
 def test_what_cannot_be_used_is_refused(folder, options, words):

@@ -5,18 +5,13 @@ import re
 import sys
 
 import pytest
-import typer
 
 from commands import runner
-from deciban.cli.commands.explore import EXAMPLE, explore
 from deciban.cli.outputs import require_outputs
 from deciban.exceptions import InputError, MissingExtraError, TableError
 from deciban.report.bundle import load_templates
 
-app = typer.Typer()
-app.command(epilog=EXAMPLE)(explore)
-
-run = runner(app, 100)
+run = runner(100, "explore")
 
 
 def data_of(path):
@@ -84,10 +79,9 @@ def test_a_model_needs_no_truth(model):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--model m.deciban", "TABLE must be given"),
-        ("--truth class", "TABLE must be given"),
-        ("{0} --truth class --max-samples 0", "--max-samples must be at least 1"),
-        ("{0} --model m.deciban --llr llr", "--model must come without"),
+        ("--model m.deciban", "Name the table"),
+        ("--truth class", "Name the table"),
+        ("{0} --model m.deciban --llr llr", "--model computes the scores"),
         ("{0} --truth class -o {0} --force", "is an input too"),
     ],
 )

@@ -14,11 +14,10 @@ import typer
 
 from commands import runner
 from deciban import LinearDiscriminant, cli
-from deciban.cli.app import app
 from deciban.cli.cells import Column, encode_labels
 from deciban.exceptions import InputError, TableError
 
-run = runner(app, 120)
+run = runner(120)
 CARRIED = ["0001", "01234", "+4930", "12e4", "1.50", " x ", "True", "NULL", "=1+1", "é", "9" * 25]
 
 
@@ -84,11 +83,11 @@ def test_labels_of_text_are_the_text_unless_all_are_plain_whole_numbers(cells, l
 @pytest.mark.parametrize("positive", ["01", "1"])
 def test_classes_that_differ_by_a_zero_stay_two_classes(folder, positive):
     (folder / "s.csv").write_text("y,llr\n" + "01,1\n1,-1\n01,2\n1,0.5\n" * 5)
-    found = run("evaluate", "s.csv", "--truth", "y", "--positive", positive, "--resamples", "0")
+    found = run("evaluate", "s.csv", "--truth", f"y={positive}", "--resamples", "0")
     assert "10 of 01" in found.stdout
     assert "10 of 1" in found.stdout
     (folder / "l.csv").write_text("y,01,1\n" + "01,1,0\n1,-1,0\n01,2,0\n1,0.5,0\n" * 5)
-    found = run("evaluate", "l.csv", "--truth", "y", "--positive", positive, "--resamples", "0")
+    found = run("evaluate", "l.csv", "--truth", f"y={positive}", "--resamples", "0")
     assert "10 of 01" in found.stdout
 
 
@@ -213,7 +212,7 @@ def test_names_that_are_too_long_are_refused_in_a_short_sentence(folder, monkeyp
 def test_nothing_that_steers_a_terminal_is_printed(folder, monkeypatch, capsys):
     evil = "a\x1b[31m\x9b2J\u202e"
     (folder / "s.csv").write_text(f"y,llr\n{evil},1\nb,-1\n{evil},2\nb,0.5\n")
-    base = ["s.csv", "--truth", "y", "--positive", "b", "--resamples", "0"]
+    base = ["s.csv", "--truth", "y=b", "--resamples", "0"]
     assert main_with(monkeypatch, "evaluate", *base) == 0
     assert main_with(monkeypatch, "evaluate", *base, "--json") == 0
     assert main_with(monkeypatch, "evaluate", f"{evil}.csv", "--truth", "y") == 2

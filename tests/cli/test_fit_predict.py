@@ -122,9 +122,9 @@ def test_a_cda_is_fitted_with_a_report_and_its_checkpoint_goes(folder):
     assert "is_outlier" not in pl.read_ndjson("out.jsonl").columns
 
 
-def test_the_same_seed_gives_the_same_model(folder):
+def test_the_same_table_gives_the_same_model(folder):
     for name in ("a", "b"):
-        done("fit", "iris.csv", "--label", "species", "-o", name, "--model", "qda", "--seed", "7")
+        done("fit", "iris.csv", "--label", "species", "-o", name, "--model", "qda")
         done("predict", name, "new.parquet", "-o", f"{name}.csv")
     assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
 
@@ -178,8 +178,7 @@ def test_a_tree_of_classes_gives_each_row_the_answer_that_it_supports(folder):
     assert frame.filter(long).select(best).to_series().max() < 0.99
     again = ("predict", "m.deciban", "new.parquet", "-o", "other.csv", "--confidence", "0.3")
     said = refused(*again)
-    assert "--confidence must come with --hierarchy" in said
-    assert "Add --hierarchy FILE, or leave it out." in said
+    assert "--confidence is about answers from a tree. Add --hierarchy FILE." in said
     low = refused(*again, "--hierarchy", "tree.json")
     assert "confidence must lie between 0.5 and 1; got 0.3" in low
 
@@ -202,13 +201,11 @@ def test_a_table_of_no_rows_gives_a_table_of_no_rows_with_the_same_columns(folde
     assert a.columns == b.columns
 
 
-def test_gaps_are_refused_or_filled(folder):
+def test_gaps_are_filled(folder):
     gaps = iris().with_columns(pl.when(pl.int_range(150) % 10 > 0).then("petal_width"),
                                pl.when(pl.int_range(150) % 7 > 0).then("site"))  # fmt: skip
     gaps.write_csv("iris.csv")
     words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda")
-    said = refused(*words, "--no-impute")
-    assert "15 missing values in 150 rows, the first in row 1. Leave out --no-impute" in said
     assert "petal_width missing, site missing" in done(*words).output
     done("predict", "m.deciban", "iris.csv", "-o", "out.csv")
     more = iris().with_columns(pl.when(pl.int_range(150) > 4).then("sepal_width"))
@@ -221,7 +218,7 @@ def test_the_class_mix_of_a_table_is_estimated_and_used(folder):
     fitted()
     few = iris().filter(pl.col("species") != "virginica")[20:]  # 30 setosa, 50 versicolor
     few.drop("species").write_csv("few.csv")
-    words = ("predict", "m.deciban", "few.csv", "--estimate-prior", "-o")
+    words = ("predict", "m.deciban", "few.csv", "--prior", "estimate", "-o")
     text = done(*words, "a.csv").stderr
     assert "Class mix of 80 samples" in text
     assert "setosa: 0.375" in text
@@ -236,9 +233,8 @@ def test_the_class_mix_of_a_table_is_estimated_and_used(folder):
     prior = {name: found["class_mix"][name]["prior"] for name in names}
     p = out.select(f"posterior_{name}" for name in names).to_numpy()
     np.testing.assert_allclose(p, evidence.posterior(prior), atol=1e-9)
-    assert "must not come together" in refused(*words, "c.csv", "--prior", "uniform")
     few[:0].drop("species").write_csv("few.csv")
-    assert "few.csv must have rows" in refused(*words, "c.csv")
+    assert "few.csv has no rows" in refused(*words, "c.csv")
 
 
 def test_explain_tells_each_node_in_decibans_and_words(folder):
@@ -304,12 +300,12 @@ def test_contributions_of_many_features_have_standard_errors(folder):
 def test_explain_refuses_a_validation_that_it_cannot_use(folder):
     fitted()
     words = ("explain", "m.deciban", "new.parquet", "--validation", "iris.csv")
-    assert "--validation must come with --label and --report" in refused(*words)
-    assert "--validation must come with" in refused(*words, "--label", "species")
+    assert "--validation, --label and --report belong together" in refused(*words)
+    assert "belong together" in refused(*words, "--label", "species")
     whole = (*words, "--label", "species", "--report", "case.html")
     assert " too. Choose another name" in refused(*whole[:-1], "iris.csv", "--force")
     iris().with_columns(pl.col("species").replace("setosa", "rosa")).write_csv("iris.csv")
-    assert "classes that the model knows in species; got 'rosa'" in refused(*whole)
+    assert "has the class 'rosa' in species, which the model does not know" in refused(*whole)
     assert not (folder / "case.html").exists()
 
 
@@ -357,9 +353,9 @@ def test_summaries_are_json_where_it_is_asked_for(folder):
         (["fit", "iris.csv", "--label", "petal_width", "-o", "x"], "fractions, not classes"),
         (["fit", "none.csv", "--label", "species", "-o", "x"], "none.csv"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--model", "lda", "--epochs", "3"],
-         "--epochs must come with --model cda"),
+         "--epochs is for --model cda"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--model", "qda", "--batch-size",
-          "9"], "--batch-size must come with --model cda"),
+          "9"], "--batch-size is for --model cda"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--ignore", "site", "--features",
           "site"], "exclude each other"),
         (["predict", "iris.csv", "iris.csv", "-o", "x.csv"], "deciban file"),
@@ -615,8 +611,8 @@ def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
         pl.when(pl.int_range(150) % 4 > 0).then("petal_length").alias("petal_width")
     )
     gaps.write_csv("iris.csv")
-    first = json.loads(fitted("--impute", "--validation", "0.5", "--json").stdout)
-    whole = json.loads(fitted("--impute", "--validation", "0", "--force", "--json").stdout)
+    first = json.loads(fitted("--validation", "0.5", "--json").stdout)
+    whole = json.loads(fitted("--validation", "0", "--force", "--json").stdout)
     assert (first["rows"], first["held_out"]["counts"]) == (75, [25, 25, 25])
     assert whole["filled"]["petal_width"] == gaps["petal_width"].median()
     assert first["filled"]["petal_width"] != gaps["petal_width"].median()
@@ -631,7 +627,7 @@ def test_huge_numbers_and_empty_tables_are_named(folder):
     fitted()
     assert said in refused("predict", "m.deciban", "huge.csv", "-o", "x.csv")
     iris().head(0).write_csv("none.csv")
-    assert "none.csv must hold rows" in refused("explain", "m.deciban", "none.csv", "--row", "1")
+    assert "none.csv has no rows" in refused("explain", "m.deciban", "none.csv", "--row", "1")
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_work(folder, monkeypatch):
@@ -660,8 +656,7 @@ def test_numbers_with_gaps_in_words_are_numbers(folder):
     words[3], words[77] = "NA", "nan"
     iris().with_columns(pl.Series("petal_width", words)).write_csv("iris.csv")
     fit = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda")
-    assert "2 missing values in 150 rows, the first in row 4" in refused(*fit, "--no-impute")
-    assert "6 features" in done(*fit, "--impute").output
+    assert "6 features" in done(*fit).output
     done("predict", "m.deciban", "iris.csv", "-o", "out.csv")
     words[3] = "0,2"
     iris().with_columns(pl.Series("petal_width", words)).write_csv("new.csv")
@@ -674,11 +669,6 @@ def test_numbers_with_gaps_in_words_are_numbers(folder):
     iris().with_columns(pl.Series("petal_width", many)).write_csv("many.csv")
     said = refused("fit", "many.csv", "--label", "species", "-o", "n2.deciban")
     assert "such as 'x' in row 150" in said
-    gaps = iris().with_columns(pl.when(pl.int_range(150) > 3).then("petal_width").otherwise(
-        float("nan")).alias("petal_width"))  # fmt: skip
-    gaps.write_parquet("gaps.parquet")
-    words = ("fit", "gaps.parquet", "--label", "species", "-o", "y", "--no-impute")
-    assert "4 missing values in 150 rows" in refused(*words)
 
 
 @pytest.mark.parametrize(
@@ -712,14 +702,14 @@ def test_a_model_that_does_not_fit_on_the_disk_is_named(folder):
 def test_a_word_for_nothing_in_a_column_of_text_is_named(folder):
     site = pl.Series("site", ["north", "NA", "east"] * 50)
     iris().with_columns(site).write_csv("iris.csv")
-    assert "site treats 'NA' as an ordinary value" in fitted("--impute").output
+    assert "site treats 'NA' as an ordinary value" in fitted().output
 
 
 @pytest.mark.parametrize("word", ["NA", "?", " NA ", "nan"])
 def test_a_gap_is_a_gap_whatever_else_the_table_holds(folder, word):
     gaps = iris().with_columns(pl.when(pl.int_range(150) > 3).then("petal_width"))
     gaps.write_csv("iris.csv")
-    fitted("--impute")
+    fitted()
     row = iris().head(1).with_columns(pl.lit(word).alias("petal_width"))
     row.write_csv("one.csv")
     done("predict", "m.deciban", "one.csv", "-o", "out.csv")
@@ -733,9 +723,9 @@ def test_what_predict_writes_can_be_evaluated_at_a_prior(folder):
     fitted()
     done("predict", "m.deciban", "iris.csv", "-o", "out.csv")  # it carries the species along
     words = ["evaluate", "out.csv", "--truth", "species", "--json"]
-    found = json.loads(done(*words, "--at-prior", "setosa=80%,virginica=10%").stdout)
+    found = json.loads(done(*words, "--prior", "setosa=80%,virginica=10%").stdout)
     assert "Log-likelihoods: columns log_likelihood_setosa," in done(*words[:-1]).stdout
-    explicit = json.loads(done(*words, "--prefix", "log_likelihood_").stdout)
+    explicit = json.loads(done(*words, "--llr", "log_likelihood_*").stdout)
     assert found["prior"] == pytest.approx([0.8, 0.1, 0.1])
     assert found["counts"] == explicit["counts"] == [50, 50, 50]
     table = pl.read_csv("out.csv")
@@ -825,7 +815,7 @@ def test_an_open_set_needs_a_name_and_no_single_row(folder):
 def test_an_open_set_that_is_nearly_a_label_is_refused(folder, name):
     words = ("--label", "species", "-o", "n.deciban", "--model", "lda", "--open-set", name)
     said = refused("fit", "iris.csv", *words)
-    assert "beside rows labeled 'virginica'. Give --open-set 'virginica'" in said
+    assert "some rows are labeled 'virginica'. Give --open-set 'virginica'" in said
 
 
 def test_an_open_set_leaves_two_classes_or_more(folder):

@@ -19,14 +19,13 @@ from deciban import Evidence, LinearDiscriminant
 from deciban._workers import open_workers
 from deciban.calibration import AffineCalibrator, FusionCalibrator
 from deciban.cli import outputs as folders
-from deciban.cli.app import app
 from deciban.cli.commands.predict import _Prediction
 from deciban.cli.files import Part, find_files
 from deciban.cli.outputs import split_files, write_output
 from deciban.cli.score_columns import ScoreColumns
 from deciban.exceptions import ClusterError, InputError, UnseenValueWarning
 
-run = runner(app, 100)
+run = runner(100)
 FILES = {"a": 500, "b": 0, "c": 120, "d": 80}  # rows of each
 
 
@@ -101,11 +100,11 @@ def test_many_parts_are_the_rows_of_one_table(folder, command, source):
 
 def test_two_processes_write_what_one_writes(folder, cluster):
     predict("new", "-o", "one/")
-    told = predict("new", "-o", "out/", "--cluster", cluster)
+    told = predict("new", "-o", "out/", "--workers", cluster)
     assert "700 rows" in told.stderr
     for name in parts():
         assert Path("out", name).read_bytes() == Path("one", name).read_bytes()
-    run("apply", "c.deciban", "new", "-o", "calibrated/", "--cluster", cluster)
+    run("apply", "c.deciban", "new", "-o", "calibrated/", "--workers", cluster)
     run("apply", "c.deciban", "whole.parquet", "-o", "one.parquet")
     assert_frame_equal(pl.read_parquet("calibrated/*.parquet"), pl.read_parquet("one.parquet"))
 
@@ -207,7 +206,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(folder, clus
         (["predict", "other.deciban", "new"], "with another model"),
         (["predict", "m.deciban", "new", "--outlier", "0"], "with other options"),
         (["predict", "m.deciban", "new", "--prior", "uniform"], "with other options"),
-        (["predict", "m.deciban", "new", "--estimate-prior"], "with other options"),
+        (["predict", "m.deciban", "new", "--prior", "estimate"], "with other options"),
         (["predict", "m.deciban", "whole.parquet"], "from other files"),
         (["apply", "c.deciban", "new"], "by another command"),
     ],
@@ -238,15 +237,15 @@ def test_an_input_that_was_changed_is_not_mixed_with_what_it_was(folder):
 
 def test_an_input_that_changes_during_the_run_is_named(folder):
     part = Part("new/c.parquet", 100, 50)
-    job = _Prediction(LinearDiscriminant.load("m.deciban"), None, 0, None, None)
+    job = _Prediction(LinearDiscriminant.load("m.deciban"), 0, None, None)
     with pytest.raises(InputError, match=r"new/c.parquet changed while it was being read"):
         folders._write_table(job, part, "part.parquet", force=True)
     assert not Path("part.parquet").exists()
 
 
 def test_the_class_mix_of_all_parts_is_estimated(folder, cluster):
-    one = predict("whole.parquet", "-o", "one.parquet", "--estimate-prior", "--json")
-    many = predict("new", "-o", "out/", "--estimate-prior", "--json", "--cluster", cluster)
+    one = predict("whole.parquet", "-o", "one.parquet", "--prior", "estimate", "--json")
+    many = predict("new", "-o", "out/", "--prior", "estimate", "--json", "--workers", cluster)
     told = [json.loads(done.stdout) for done in (one, many)]
     assert told[0].pop("output") != told[1].pop("output")
     assert told[0] == told[1]
@@ -263,7 +262,7 @@ def test_scores_of_several_systems_in_one_table_are_fused_in_parts(folder):
     run("apply", "f.deciban", "whole.parquet", "-o", "one.parquet", "--interval", "0.9")
     run("apply", "f.deciban", "new", "-o", "out/", "--interval", "0.9")
     assert_frame_equal(pl.read_parquet("out/*.parquet"), pl.read_parquet("one.parquet"))
-    with pytest.raises(InputError, match="one table for an output in a folder; got 2"):
+    with pytest.raises(InputError, match="With an output folder, apply takes one table; got 2"):
         run("apply", "f.deciban", "new", "new", "-o", "other/")
 
 
@@ -282,7 +281,7 @@ def test_what_a_worker_notes_is_told_once(folder, cluster):
     odd = pl.read_parquet("new/c.parquet").with_columns(place=pl.lit("nowhere"))
     odd.write_parquet("new/c.parquet")
     with pytest.warns(UnseenValueWarning, match="nowhere") as told:
-        predict("new", "-o", "out/", "--cluster", cluster)
+        predict("new", "-o", "out/", "--workers", cluster)
     assert len({str(one.message) for one in told}) == 1
 
 
@@ -291,7 +290,7 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
     table = table.with_columns(x=pl.when(pl.col("id") == 450).then(1e200).otherwise("x"))
     table.write_parquet("new/a.parquet")
     with pytest.raises(InputError, match=r"x in .*new/a.parquet .* row 451 holds 1e\+200"):
-        predict("new", "-o", "out/", "--cluster", cluster)
+        predict("new", "-o", "out/", "--workers", cluster)
     assert not manifest()["complete"]
 
 
@@ -318,7 +317,10 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
         ),
         (["used", "-o", "out/"], "used contains no .parquet files"),
         (["odd/*.parquet", "-o", "out/"], "odd/b.parquet has other columns than odd/a.parquet"),
-        (["new", "-o", "out/", "--cluster", "nonsense"], "must be the address of a Dask scheduler"),
+        (
+            ["new", "-o", "out/", "--workers", "nonsense"],
+            "the address of a Dask scheduler; got nonsense",
+        ),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
@@ -352,5 +354,5 @@ def test_a_folder_that_workers_do_not_share_is_refused_and_not_made(folder, clus
 
     monkeypatch.setattr("deciban._workers._DaskWorkers.require_files", sees_inputs_only)
     with pytest.raises(ClusterError):
-        predict("new", "-o", "out/", "--cluster", cluster)
+        predict("new", "-o", "out/", "--workers", cluster)
     assert not Path("out").exists()

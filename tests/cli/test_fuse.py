@@ -10,10 +10,9 @@ import deciban
 from commands import runner
 from deciban import CalibratedGaussian, metrics
 from deciban.calibration import AffineCalibrator, FusionCalibrator
-from deciban.cli.app import app
 from deciban.exceptions import InputError
 
-run = runner(app, 160)
+run = runner(160)
 
 
 @pytest.fixture
@@ -133,7 +132,7 @@ def test_trial_lists_are_matched_by_their_trials(tmp_path):
     ("options", "message"),
     [
         (("--id", "name"), "'name'"),
-        (("--llr", "llr,llr,llr"), "--llr must have one name for each of 2 files; got 3"),
+        (("--llr", "llr,llr,llr"), "one for each of 2 files.*; got 3"),
         (("--scale", "round"), "--scale must"),
         (("--quality", "snr"), "'snr'"),
         ((), "same truth in each row"),
@@ -148,7 +147,7 @@ def test_apply_says_which_tables_a_fusion_takes(systems):
     *_, folder = systems
     fuse(folder, "--id", "sample")
     model, a = folder / "fused.deciban", folder / "a.csv"
-    with pytest.raises(InputError, match=r"2 tables for this calibrator \(a, b\); got 1"):
+    with pytest.raises(InputError, match=r"This calibrator takes 2 tables \(a, b\); got 1"):
         run("apply", model, a, "-o", folder / "out.csv")
     pl.read_csv(folder / "b.csv").head(30).write_csv(folder / "short.csv")
     with pytest.raises(InputError, match=r"as many rows as .*, 400; got 30"):

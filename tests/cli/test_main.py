@@ -23,7 +23,28 @@ def test_a_removed_command_says_what_to_do_instead():
 
 
 COMMANDS = typer.main.get_command(app).commands
-RENAMED = {"table_format": "--format", "as_json": "--json", "id_column": "--id", "every": "--all"}
+RENAMED = {"as_json": "--json", "id_column": "--id", "every": "--all", "labels": "--truth",
+           "scores": "--llr", "shared": "--group"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("calibrate s.csv --truth y --posteriors auto --prior uniform -o c", "with --posteriors"),
+        ("evaluate s.csv --truth y --positive=ill", "--truth result=ill"),
+        ("predict m t.csv -o out/ --cluster tcp://here:1", "--workers tcp://host:8786"),
+    ],
+)
+def test_a_removed_option_says_what_to_do_instead(line, words):
+    with pytest.raises(InputError, match=words):
+        CliRunner().invoke(app, line.split(), catch_exceptions=False)
+
+
+def test_there_are_at_most_twelve_commands_of_at_most_fifteen_options():
+    assert len(COMMANDS) <= 12
+    for name, command in COMMANDS.items():
+        options = [one for one in command.params if one.param_type_name == "option"]
+        assert len(options) <= 15, name
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -82,8 +82,8 @@ def test_two_processes_resume_what_one_began_and_end_with_its_model(table, tmp_p
         patch.setattr(cda_module, "Checkpoint", Interrupting)
         assert cli(*command("two")).exit_code == 130
     assert (tmp_path / "two.checkpoint").exists()
-    options = "--coordinator", f"localhost:{free_port()}", "--processes", 2, "--process"
-    both = [start("-m", "deciban.cli", *command("two"), *options, k) for k in range(2)]
+    options = "--coordinator", f"localhost:{free_port()}", "--processes"
+    both = [start("-m", "deciban.cli", *command("two"), *options, f"{k}/2") for k in range(2)]
     printed = [one.communicate(timeout=300)[0] for one in both]
     assert [one.returncode for one in both] == [0, 0]
     assert printed[0].startswith("{")
@@ -169,5 +169,5 @@ def test_a_connection_that_breaks_is_one_sentence(monkeypatch):
 
 def test_only_a_flow_is_fitted_by_several_processes(table, tmp_path):
     options = "--label", "truth", "-o", tmp_path / "m", "--processes", 2
-    with pytest.raises(InputError, match="--processes must come with --model cda; got lda"):
+    with pytest.raises(InputError, match="--processes trains a CDA; for --model lda"):
         cli("fit", table, "--model", "lda", *options)

@@ -389,8 +389,8 @@ def test_missing_cells_are_refused_as_by_the_command_line(open_explorer, tmp_pat
         for name, text in GAPS.items():
             Path(name).write_text(text, encoding="utf-8")
             truth = "class" if text.startswith("class") else "truth"
-            kind = {"posteriors": "auto", "prior": "uniform"} if "cat" in text else {}
-            options = ScoreOptions(truth=truth, **kind)
+            kind = {"posteriors": "uniform"} if "cat" in text else {}
+            options = ScoreOptions([truth], **kind)
             with pytest.raises(TableError) as refused:
                 read_scores(name, options)
             drop(page, name, text)

@@ -13,7 +13,7 @@ from deciban import calibration
 from deciban.assessment import Assessment, Quantity, assess
 from deciban.assessment.assess import assess_partitions
 from deciban.assessment.quantities import cost_keys
-from deciban.cli.columns import LabelledScores
+from deciban.cli.columns import LabelledScores, measure_columns
 from deciban.cli.score_columns import require_finite
 from deciban.cli.score_parts import ScoreParts, calibrate_folds, in_sorted_classes, select_fold
 from deciban.cli.words import require_choice
@@ -24,14 +24,14 @@ _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded"
 _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", "monotone", *_TWO_CLASSES)
 _UNKNOWN = "The costs after calibration are unknown"
-FOLDS = 5
+_FOLDS = 5
 _FEW_FOLDS = 2  # of samples beyond memory, which are many
 
 
 class FittedCalibrator(NamedTuple):
     """A calibrator of all samples, and the costs before it and after fits to other folds.
 
-    Where a fold cannot be fitted, ``after`` is None, ``folds`` 0, and the last note says why.
+    If a fold cannot be fitted, ``after`` is None, ``folds`` 0, and the last note says why.
     """
 
     calibrator: Any
@@ -40,31 +40,35 @@ class FittedCalibrator(NamedTuple):
     folds: int
     notes: list[str]
     held_out: Evidence | None = None  # of samples in memory, each by a fit without it
+    groups: np.ndarray | None = None
+    resampled: calibration.BootstrapCalibrator | None = None
+
+    @property
+    def stored(self) -> Any:
+        """The calibrator to save."""
+        return self.resampled or self.calibrator
+
+    def settings(self, method: str) -> dict[str, Any]:
+        """How it was fitted, for the record."""
+        parameters = self.calibrator.get_params()
+        if "method" in parameters:
+            parameters["map"] = parameters.pop("method")
+        kind = type(self.calibrator).__name__
+        return {"method": method, "folds": self.folds, "estimator": kind, **parameters}
 
 
-def make_calibrator(method: str, bounded: bool, ridge: float | None, measures: list[str]) -> Any:
+def make_calibrator(method: str, bounded: bool, measures: list[str]) -> Any:
     """The calibrator that the options ask for, not fitted yet."""
     require_choice(method, "--method", _METHODS)
-    if ridge is not None:
-        if method not in _AFFINE:
-            raise InputError(
-                f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out."
-            )
-        if not 0 <= ridge < float("inf"):
-            raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
     if measures:
         if bounded or method not in ("affine", "diagonal", "full"):
             raise InputError(
                 f"--quality must come with --method affine, diagonal or full; got "
                 f"{'--bounded' if bounded else method}. Leave one of them out."
             )
-        return calibration.FusionCalibrator(
-            _AFFINE[method],  # type: ignore[arg-type]
-            quality=measures,
-            ridge=0.01 if ridge is None else ridge,
-        )
+        return calibration.FusionCalibrator(_AFFINE[method], quality=measures)  # type: ignore[arg-type]
     if method in _AFFINE:
-        inner: Any = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
+        inner: Any = calibration.AffineCalibrator(_AFFINE[method])  # type: ignore[arg-type]
     else:
         inner = {
             "gaussian": calibration.GaussianCalibrator,
@@ -83,33 +87,44 @@ def require_affine(method: str, unused: dict[str, Any], table: str) -> None:
         remedy = f"Leave {given[0]} out" if given else "Choose affine, diagonal or full"
         raise InputError(
             f"{what} must come with one table that fits into memory; got {table}, which is read in "
-            f"parts. {remedy}; or give one table, without --workers and --cluster."
+            f"parts. {remedy}; or give one table, without --workers."
         )
 
 
 def fit_scores(
-    blank: Any, method: str, scored: LabelledScores, measured: dict[str, Any],
-    groups: np.ndarray | None, source: str,
+    blank: Any, method: str, scored: LabelledScores, source: str, measures: list[str],
+    group: str | None, resamples: int,
 ) -> FittedCalibrator:  # fmt: skip
-    """Fit to scores in memory, with the quality measures that were measured beside them."""
+    """Fit to scores in memory, and cross-validate."""
     evidence = scored.evidence
-    calibrator, notes = _fit(blank, method, scored, source, join_measures(evidence, measured))
+    measured = measure_columns(scored.beside, measures, source)
+    groups = None if group is None else scored.beside[group].cast(str).to_numpy()
+    given = {"score": evidence, **measured} if measured else evidence
+    calibrator, notes = _fit(blank, method, scored, source, given)
     before = assess_costs(scored, evidence)
     folds = count_folds(scored, groups)
-    held_out, after = None, None
+    held_out, after, resampled = None, None, None
     if folds < 2:
         notes.append(
             f"{_UNKNOWN}: each class needs two {'samples' if groups is None else 'groups'}."
         )
     else:
         try:
-            given = join_measures(evidence.log_likelihoods, measured)
-            held_out = cross_validate(blank, given, scored, folds, groups)
+            values = evidence.log_likelihoods
+            parts = {"score": values, **measured} if measured else values
+            held_out = cross_validate(blank, parts, scored, folds, groups)
             after = assess_costs(scored, held_out)
         except DecibanError as error:
             notes.append(f"{_UNKNOWN}; a fold cannot be fitted: {error}")
     notes += _note_loss(before, after)
-    return FittedCalibrator(calibrator, before, after, folds if after else 0, notes, held_out)
+    if resamples:
+        with warnings.catch_warnings():  # they have been reported for all samples
+            warnings.simplefilter("ignore")
+            bootstrap = calibration.BootstrapCalibrator(blank, n_resamples=resamples)
+            resampled = bootstrap.fit(given, scored.y_true, groups=groups)
+    return FittedCalibrator(
+        calibrator, before, after, folds if after else 0, notes, held_out, groups, resampled
+    )
 
 
 def _note_loss(before: Assessment, after: Assessment | None) -> list[str]:
@@ -119,11 +134,6 @@ def _note_loss(before: Assessment, after: Assessment | None) -> list[str]:
         "Calibration makes these scores worse on held-out samples: there are too few samples, or "
         "the scores were calibrated already."
     ]
-
-
-def join_measures(scores: Any, measured: dict[str, Any]) -> Any:
-    """What a calibrator takes: scores, or a mapping of them and quality measures."""
-    return {"score": scores, **measured} if measured else scores
 
 
 def fit_parts(blank: Any, parts: ScoreParts) -> FittedCalibrator:
@@ -163,13 +173,13 @@ def _fit(
     if calibration.SeparableWarning in kinds:
         notes.append(
             "The classes do not overlap in these scores, so nothing limits the calibrated "
-            "evidence. Leave --ridge 0 out, or give --bounded."
+            "evidence. Give --bounded."
         )
     if calibration.ReversedScoresWarning in kinds:
         other, target = scored.evidence.classes
         notes.append(
             f"Higher scores do not favor class {target}, so no evidence is left. If they favor "
-            f"{other}, give --positive {other}."
+            f"{other}, say so in --truth, with ={other} after the column."
         )
     notes += [
         f"The samples cannot support this: {warning.message.finding}. Give --bounded."
@@ -184,17 +194,6 @@ def _fit(
     return calibrator, notes
 
 
-def fit_resamples(
-    blank: Any, resamples: int, scored: LabelledScores, measured: dict[str, Any], groups: Any
-) -> calibration.BootstrapCalibrator:
-    """The calibrator of resampled scores, whose intervals suit any method."""
-    given = join_measures(scored.evidence, measured)
-    with warnings.catch_warnings():  # they have been reported for all samples
-        warnings.simplefilter("ignore")
-        bootstrap = calibration.BootstrapCalibrator(blank, n_resamples=resamples)
-        return bootstrap.fit(given, scored.y_true, groups=groups)
-
-
 def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
     """Every quantity of this evidence, without intervals."""
     return assess(scored.y_true, evidence, n_resamples=0)
@@ -203,9 +202,9 @@ def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
 def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
     """As many folds as each class has samples, or groups, up to five."""
     if groups is None:
-        return min(FOLDS, *scored.counts)
+        return min(_FOLDS, *scored.counts)
     each = (len(set(groups[scored.codes == k])) for k in np.unique(scored.codes))
-    return min(FOLDS, *each)
+    return min(_FOLDS, *each)
 
 
 def cross_validate(
@@ -235,9 +234,4 @@ def cross_validate(
 
 def total_cost(assessment: Assessment) -> Quantity:
     """The total cost: Cllr for two classes, cross-entropy for more."""
-    return assessment[costs_to_show(assessment)[0]]
-
-
-def costs_to_show(assessment: Assessment) -> tuple[str, ...]:
-    """Keys of the costs to show: the total, and its parts."""
-    return cost_keys(len(assessment.classes) == 2)
+    return assessment[cost_keys(len(assessment.classes) == 2)[0]]

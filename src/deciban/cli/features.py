@@ -48,7 +48,6 @@ class TrainingColumns(NamedTuple):
     label: str
     features: str | None
     ignore: str | None
-    impute: bool
 
     def select(self, table: Table) -> list[str]:
         """The columns to learn from."""
@@ -77,12 +76,9 @@ class Data(NamedTuple):
     notes: list[str]
 
 
-def read_training_table(
-    table: str, table_format: str | None, columns: TrainingColumns, share: float, seed: int,
-    needed: bool,
-) -> Data:  # fmt: skip
+def read_training_table(table: str, columns: TrainingColumns, share: float, needed: bool) -> Data:
     """All rows of a table; a ``share`` of them is held out, and must be if that is ``needed``."""
-    source, label = tables.open_table(table, table_format), columns.label
+    source, label = tables.open_table(table), columns.label
     names = columns.select(source)
     frame = source.read([label, *names])
     labels, codes = encode_labels(Column(frame[label], source.name))
@@ -91,8 +87,8 @@ def read_training_table(
             f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at least "
             "two rows. Is it the right --label?"
         )
-    train, held_out = _split_rows(codes, labels, share, seed, needed)
-    X = type_columns([Column(frame[name], source.name) for name in names], columns.impute)
+    train, held_out = _split_rows(codes, labels, share, needed)
+    X = type_columns([Column(frame[name], source.name) for name in names])
     notes = [
         f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
         "table without such rows."
@@ -106,7 +102,7 @@ def read_training_table(
 
 
 def read_training_parquet(
-    table: str, columns: TrainingColumns, share: float, seed: int, needed: bool, gigabytes: float
+    table: str, columns: TrainingColumns, share: float, needed: bool, gigabytes: float
 ) -> Data:
     """The rows of Parquet files, read in parts; some are held out, at random."""
     from deciban.discriminant.batches import Batches
@@ -115,12 +111,12 @@ def read_training_parquet(
         raise InputError(f"--memory must be a positive number of GB; got {gigabytes:g}. Give 1.")
     _check_report(needed, share)
     files = find_files(table)
-    names = columns.select(tables.open_table(files[0], "parquet"))
+    names = columns.select(tables.open_table(files[0]))
     memory = int(gigabytes * 1e9)
     batches = Batches.from_parquet(files, columns.label, features=names, memory=memory)
     classes: set[Any] = set()
     for file in files:
-        cells = tables.open_table(file, "parquet").read([columns.label])[columns.label]
+        cells = tables.open_table(file).read([columns.label])[columns.label]
         if len(cells):
             Column(cells, file).check_filled()
         classes |= set(cells.unique().to_list())
@@ -130,9 +126,7 @@ def read_training_parquet(
             f"has {count(len(classes), 'class')}; a model needs two or more. Name the column of "
             "the true class."
         )
-    if not columns.impute:
-        batches.require_complete()
-    rng, n = np.random.default_rng(seed), batches.n_rows
+    rng, n = np.random.default_rng(0), batches.n_rows
     most = min(_MAX_HELD_OUT, memory // (16 * 8 * len(names)))
     aside = np.sort(rng.choice(n, min(round(share * n), most), replace=False))
     held_out = None
@@ -150,7 +144,7 @@ def _check_report(needed: bool, share: float) -> None:
 
 
 def _split_rows(
-    codes: Rows, labels: Labels, share: float, seed: int, needed: bool
+    codes: Rows, labels: Labels, share: float, needed: bool
 ) -> tuple[Rows, Rows | None]:
     """Rows to learn from, and rows to assess the model by: the same share of every class."""
     counts = np.bincount(codes, minlength=len(labels))
@@ -172,7 +166,7 @@ def _split_rows(
             f"--validation {share:g} leaves no row of class {rarest!r}, which has "
             f"{count(n, 'row')}, to learn from. Give 0.2."
         )
-    order = np.random.default_rng(seed).permutation(len(codes))
+    order = np.random.default_rng(0).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]  # class by class
     rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
     held_out = rank < np.repeat(aside, counts)
@@ -194,18 +188,18 @@ def load_model(path: Path) -> Any:
     return estimator
 
 
-def open_features(columns: Columns, source: Source, table_format: str | None) -> Table:
+def open_features(columns: Columns, source: Source) -> Table:
     """A table with all of the columns that a model was fitted to."""
-    table = tables.open_table(source, table_format)
+    table = tables.open_table(source)
     for name in columns.names:
         table.require_column(name, "the model")
     return table
 
 
-def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
+def open_model(path: Path, source: str) -> tuple[Any, Table]:
     """The model in a file, and a table with all of the columns that it was fitted to."""
     estimator = load_model(path)
-    return estimator, open_features(estimator.columns_, source, table_format)
+    return estimator, open_features(estimator.columns_, source)
 
 
 def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0) -> pl.DataFrame:
@@ -256,20 +250,13 @@ def _convert(column: Column, kind: str) -> pl.Series:
 # --- types --------------------------------------------------------------------------------
 
 
-def type_columns(columns: Sequence[Column], impute: bool) -> pl.DataFrame:
+def type_columns(columns: Sequence[Column]) -> pl.DataFrame:
     """The columns to learn from: text of numbers, truth values or dates becomes these."""
     typed = []
     for column in columns:
         cells = _parse(column.cells)
-        missing, ignore = cells.null_count(), f"--ignore {_as_typed(cells.name)}"
-        if missing and not impute:
-            first = first_true(cells.is_null())
-            raise column.error(
-                f"has {missing:,} missing values in {len(cells):,} rows, the first in "
-                f"{column.row(first)}. Leave out --no-impute, or the column with {ignore}.",
-                first,
-            )
-        if missing == len(cells):
+        ignore = f"--ignore {_as_typed(cells.name)}"
+        if cells.null_count() == len(cells):
             raise column.error(f"holds no values. Leave it out with {ignore}.")
         if _is_number(cells):
             _check_moderate(column, cells)

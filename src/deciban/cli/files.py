@@ -20,7 +20,7 @@ import polars as pl
 
 from deciban._persistence.files import expand_name
 from deciban.cli import cleanup
-from deciban.cli.words import require_choice, shorten, suggest
+from deciban.cli.words import shorten, suggest
 from deciban.exceptions import TableError
 
 _EXTENSIONS = {
@@ -29,7 +29,6 @@ _EXTENSIONS = {
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
 TEXT = ("csv", "tsv", "txt", "jsonl")
-_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -47,35 +46,34 @@ class Part:
 Source = str | os.PathLike[str]  # a file, some rows of one, or - for standard input
 
 
-def format_of(
-    path: str,
-    format: str | None = None,  # noqa: A002
-    *,
-    output: bool = False,
-    default: str | None = None,
-) -> str:
-    """Format of a file: ``format`` if given, else by its extension; CSV for ``-``.
+def format_of(path: str, *, output: bool = False, default: str | None = None) -> str:
+    """Format of a file by its extension, and of standard input by its first bytes.
 
-    Other extensions have the ``default``, or are an error. Only inputs have an option for their
-    format; ``output`` keeps it out of the message.
+    Other extensions have the ``default``, or are an error.
     """
-    if format is not None:
-        asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
-        require_choice(asked, "--format", _FORMATS)
-        return asked
     if path == "-":
-        return "csv"
+        return "csv" if output else _sniff(locate(path)[0])
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = suffixes[-1:] == [".gz"]
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]), default)
     if found is None or (zipped and found not in TEXT):
-        remedy = "Rename it" if output else f"Rename it, or pass --format ({', '.join(_FORMATS)})"
         raise TableError(
             "must end in .csv, .tsv, .txt, .jsonl or .ndjson (optionally followed by .gz), "
-            f".parquet, .arrow, .feather or .ipc. {remedy}.",
+            ".parquet, .arrow, .feather or .ipc. Rename it.",
             file=path,
         )
     return found
+
+
+def _sniff(path: Path) -> str:
+    """Format of a file by its first bytes; commas or tabs are told apart by its header."""
+    with open(path, "rb") as file:
+        start = file.read(64)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"ARROW1"):
+        return "arrow"
+    return "jsonl" if start.lstrip().startswith(b"{") else "txt"
 
 
 def is_address(source: Source) -> bool:

@@ -35,18 +35,16 @@ _FEWEST = 10  # groups below which resampling them says little
 
 def design_columns(options: AssessmentOptions) -> list[tuple[str, str | None]]:
     """Options that name columns of the design, and the column that each names."""
-    left, right = options.item_columns or (None, None)
-    return [("--group", options.group), ("--items", left), ("--items", right)]
+    option = "--group" if len(options.shared_columns) == 1 else "--items"
+    return [(option, name) for name in options.shared_columns]
 
 
 def design_settings(options: AssessmentOptions, beside: pl.DataFrame) -> dict[str, Any]:
     """Groups or items of the samples for an assessment."""
-    if options.group is not None:
-        return {"groups": _encode([beside[options.group]], "--group")[0]}
-    if options.item_columns is not None:
-        columns = [beside[name] for name in options.item_columns]
-        return {"items": tuple(_encode(columns, "--items"))}
-    return {}
+    columns = [beside[name] for name in options.shared_columns]
+    if len(columns) == 1:
+        return {"groups": _encode(columns, "--group")[0]}
+    return {"items": tuple(_encode(columns, "--items"))} if columns else {}
 
 
 def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
@@ -105,30 +103,25 @@ def design_note(identifiers: pl.DataFrame) -> list[str]:
 
 
 def match_all(
-    scored: list[LabelledScores], names: list[str], id_column: str | None, subset: bool
+    scored: list[LabelledScores], names: list[str], id_column: str | None
 ) -> list[LabelledScores]:
     """The same samples of all systems in the order of the first."""
     if id_column is not None:
         scored = [replace(one, ids=one.beside.select(id_column)) for one in scored]
     first, *others = scored
-    for _ in range(2):  # what one lacks, the first loses, and then all others
-        for k, other in enumerate(others):
-            first, others[k] = _match_rows(first, other, names[0], names[k + 1], subset)
-    return [first, *others]
+    matched = [_match_rows(first, other, names[0], names[k]) for k, other in enumerate(others, 1)]
+    return [first, *matched]
 
 
-def _match_rows(
-    first: LabelledScores, second: LabelledScores, a: str, b: str, subset: bool
-) -> tuple[LabelledScores, LabelledScores]:
-    """The same samples of both systems in the order of the first; the truth must be the same."""
+def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -> LabelledScores:
+    """The second system in the order of the first; samples and truth must be the same."""
     if first.evidence.classes != second.evidence.classes:
         raise InputError(
             f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
             f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
     if first.ids.width == second.ids.width > 0 and not first.ids.equals(second.ids):
-        here, there = find_rows(first.ids, second.ids, a, b, subset)
-        first, second = first.take(here, f"not in {b}"), second.take(there, f"not in {a}")
+        second = second.take(find_rows(first.ids, second.ids, a, b))
     if len(first.codes) != len(second.codes):
         raise InputError(
             f"{a} and {b} must have the same number of rows; got {len(first.codes):,} and "
@@ -145,17 +138,13 @@ def _match_rows(
             f"{count(wrong, 'row')}, in row {row + 1} first. {remedy}",
             rows=[row],
         )
-    return first, second
+    return second
 
 
-def require_same_order(
-    tables: Sequence[Source], columns: Sequence[ScoreColumns], table_format: str | None
-) -> None:
+def require_same_order(tables: Sequence[Source], columns: Sequence[ScoreColumns]) -> None:
     """Raise where rows are matched by their order, and a column that names them has another one."""
     opened = [
-        open_trials(table, format=table_format).table
-        if its.kind == "trials"
-        else open_table(table, table_format)
+        open_trials(table).table if its.kind == "trials" else open_table(table)
         for table, its in zip(tables, columns, strict=True)
     ]
     scores = {name for its in columns for name in its.columns}
@@ -172,10 +161,8 @@ def require_same_order(
                 )
 
 
-def find_rows(
-    here: pl.DataFrame, there: pl.DataFrame, a: str, b: str, subset: bool
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of the samples that both tables have, in the first and in the second."""
+def find_rows(here: pl.DataFrame, there: pl.DataFrame, a: str, b: str) -> NDArray[np.intp]:
+    """Rows of the second table in the order of the first; their samples must be the same."""
     frames = []
     for ids, source in ((here, a), (there, b)):
         empty = len(ids) - len(ids.drop_nulls())
@@ -191,10 +178,10 @@ def find_rows(
         frames.append(text.with_row_index("row"))
     joined = frames[0].join(frames[1], on=names, how="inner", maintain_order="left")
     both = joined.height
-    if not both or (not subset and not len(here) == len(there) == both):
-        remedy = "Pass --subset to compare them on those in both." if both else "Check --id."
+    if not len(here) == len(there) == both:
+        remedy = "Give tables of those that are in both." if both else "Check --id."
         raise InputError(
             f"{a} and {b} must hold the same samples; {len(here) - both:,} of {a} are not in {b}, "
             f"and {len(there) - both:,} of {b} not in {a}. {remedy}"
         )
-    return joined["row"].to_numpy(), joined["row_right"].to_numpy()
+    return joined["row_right"].to_numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics import OperatingPoint
-
-if TYPE_CHECKING:
-    from deciban.cli.options import AssessmentOptions
 
 Classes = Sequence[Hashable]
 _ROUNDING = 2e-3  # how far a sum of rounded probabilities may be off from one
@@ -169,34 +166,10 @@ def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]
     return cost_matrix(found, tuple(classes))
 
 
-def detection_settings(options: AssessmentOptions, classes: Classes) -> dict[str, Any]:
-    """What the options ask of an assessment at operating points."""
-    found: dict[str, Any] = {"operating_points": _parse_points(options.dcf or ())}
-    if options.c_avg and len(classes) < 3:
-        raise InputError("--c-avg must come with three classes or more; got two. Give --dcf.")
-    if options.out_of_set is not None:
-        name, _, share = options.out_of_set.rpartition("=")
-        names = [str(label) for label in classes]
-        known = options.out_of_set in names
-        wanted = options.out_of_set if known else name or share
-        try:
-            label = find_class(wanted, "--out-of-set", classes)
-        except InputError:
-            raise InputError(
-                f"--out-of-set must name a class of which there are rows, one of "
-                f"{join_words(map(quote_name, names), 10)}; got {quote(wanted)}, of which there "
-                f"are none.{suggest(wanted, names) or ' Check its spelling, or add rows of it.'}"
-            ) from None
-        found |= {"out_of_set": label}
-        if name and not known:
-            found |= {"p_out_of_set": _parse_number(share, "--out-of-set", options.out_of_set)}
-    return {**found, "c_avg": options.c_avg}
-
-
-def _parse_points(texts: Sequence[str]) -> list[OperatingPoint]:
-    """Operating points from ``10:1:0.01``: costs of a miss and a false alarm, prior of a target."""
+def parse_points(texts: Sequence[str], n_classes: int) -> dict[str, Any]:
+    """Operating points such as ``10:1:0.01`` (C_miss, C_fa, P_target), and ``c-avg``."""
     points: list[OperatingPoint] = []
-    for text in texts:
+    for text in (text for text in texts if text != "c-avg"):
         try:
             cost_miss, cost_false_alarm, prior = map(float, text.split(":"))
             points.append(OperatingPoint(cost_miss, cost_false_alarm, prior))
@@ -207,7 +180,9 @@ def _parse_points(texts: Sequence[str]) -> list[OperatingPoint]:
             ) from None
         if points[-1] in points[:-1]:
             raise InputError(f"--dcf must name each operating point once; {text} is given twice.")
-    return points
+    if "c-avg" in texts and n_classes < 3:
+        raise InputError("C_avg is for three classes or more. Leave out --dcf c-avg.")
+    return {"operating_points": points, "c_avg": "c-avg" in texts}
 
 
 def decision_columns(

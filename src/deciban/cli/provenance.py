@@ -83,7 +83,8 @@ def describe_run(
             {"file": source, "kind": one.columns.kind, "columns": list(one.columns.columns),
              "base": one.columns.base,
              "in_favor_of": to_plain(one.classes[1]) if one.columns.is_llr else None,
-             "rows_used": one.n_samples, "rows_left_out": one.left_out, "notes": list(one.notes)}
+             "rows_used": one.n_samples, "rows_left_out": getattr(one, "left_out", {}),
+             "notes": list(one.notes)}
             for source, one in scored
         ],
         "settings": {name: to_plain(value) for name, value in settings.items()},

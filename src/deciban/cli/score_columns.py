@@ -180,7 +180,7 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
     inner = getattr(calibrator, "calibrator", calibrator)  # of bounds
     if ruled_out.any() and not isinstance(inner, IsotonicCalibrator):
         row = start + int(np.argmax(ruled_out))
-        remedy = "Clip the scores first (posteriors with --floor 0.005, say)"
+        remedy = "Raise posteriors of 0 first, to half of the last decimal, or clip log-likelihoods"
         if evidence.n_classes == 2:
             remedy += ", or give --method isotonic"
         raise TableError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,14 +45,14 @@ def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
     remote = _is_address(source)
     files = [] if remote else find_files(source)
     in_parts = asked or remote or files != [source]
-    if options.key is not None or options.nontarget_scores is not None:
+    if options.key is not None:
         if in_parts:
             raise InputError(
-                "--key and --nontarget-scores must be left out where files are read in parts; got "
-                "one. Join scores and labels in one table first."
+                "--key takes scores in one file that is not read in parts. Join scores and labels "
+                "in one table first."
             )
         return False
-    others = [f for f in files if format_of(f, options.table_format, default="txt") != "parquet"]
+    others = [f for f in files if format_of(f, default="txt") != "parquet"]
     if in_parts and others:
         raise TableError("must be Parquet to be read in parts. Convert it.", file=others[0])
     is_one = os.path.isfile(source) and not others
@@ -147,7 +147,6 @@ class ScoreParts:
     partitions: Partitions
     columns: ScoreColumns
     counts: list[int]
-    left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -169,7 +168,6 @@ def open_score_parts(
     workers: Workers | None = None,
     *,
     calibrated: bool = True,
-    scratch: str | None = None,
 ) -> ScoreParts:
     """The scores of Parquet files; ``group`` names the column of the groups of samples."""
     workers = Workers() if workers is None else workers
@@ -180,14 +178,9 @@ def open_score_parts(
     by_name = options.truth is None and roles.keys() >= {"label", "score"}
     truth = roles["label"] if by_name else table.require_column(options.truth, "--truth")
     raw, counts = _count_labels(table, truth)
-    left_out = {}
     if raw.null_count():
-        rest = int(counts[raw.is_null().arg_true()[0]])
-        if not options.subset:
-            sentence = f"must have no empty cells; it has {rest:,}. {NO_LABEL}"
-            raise table.error(sentence, truth)
-        left_out = {f"no label in {truth}": rest}
-        counts, raw = counts[raw.is_not_null().to_numpy()], raw.drop_nulls()
+        empty = int(counts[raw.is_null().arg_true()[0]])
+        raise table.error(f"must have no empty cells; it has {empty:,}. {NO_LABEL}", truth)
     _refuse_missing(table, raw, truth)
     labels, codes = encode_labels(unify_key_words(Column(raw, table.name)))
     by_class = np.bincount(codes, counts, len(labels)).astype(int)
@@ -200,7 +193,7 @@ def open_score_parts(
     if group is not None:
         table.require_column(group, "--group")
     reader = _Reader(table.schema, columns, labels, truth, raw, codes, group)
-    total, rows = sum(table.heights), max(1, 2 * _ROWS // max(2, len(columns.columns)))
+    rows = max(1, 2 * _ROWS // max(2, len(columns.columns)))
     parts, number = [], 0
     for file, height in zip(table.files, table.heights, strict=True):
         parts += [
@@ -212,11 +205,10 @@ def open_score_parts(
     stored = columns if columns.is_llr else ScoreColumns(**{**vars(columns), "positive": 1})
     return ScoreParts(
         Partitions(classes, parts, reader, int(by_class.sum()), grouped=group is not None,
-                   workers=workers, scratch=scratch, track=track_progress),
+                   workers=workers, track=track_progress),
         stored,
         by_class[::-1].tolist() if flip else by_class.tolist(),
-        left_out,
-        describe(columns, classes, left_out, total, options),
+        describe(columns, classes, options),
         () if group is not None else _design_note(table, truth, columns),
     )  # fmt: skip
 
@@ -276,10 +268,7 @@ class _Reader:
         label = frame[self.truth].replace_strict(
             self.raw, places, default=None, return_dtype=pl.Int64
         )
-        known = label.is_not_null()
-        numbers = part.number + known.arg_true().to_numpy().astype(np.int64)
-        if not known.all():
-            frame, label = frame.filter(known), label.filter(known)
+        numbers = part.number + np.arange(part.rows, dtype=np.int64)
         codes = label.to_numpy()
         if not frame.height:
             shape = (0,) if len(self.labels) == 2 else (0, len(self.labels))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -35,6 +36,12 @@ def print_written(sentence: str, found: dict[str, Any], output: str, as_json: bo
         print_json({**found, "output": output}, err=output == "-")
     else:
         echo(sentence if output == "-" else f"{sentence} -> {output}", err=True)
+
+
+def print_report(path: Path | None, as_json: bool) -> None:
+    """Say where the report is."""
+    if path is not None:
+        echo(f"Report: {path}", err=as_json)
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -76,8 +83,10 @@ def print_table(
 def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[int]) -> str:
     """The number of samples of each class, in a line."""
     pairs = list(zip(classes, counts, strict=True))
-    samples = ", ".join(f"{count:,} of {shorten(str(label), 60)}" for label, count in pairs[:10])
-    more = f", … ({len(pairs)} classes)" if len(pairs) > 10 else ""
+    samples = "; ".join(
+        f"class {shorten(str(label), 60)}: {count:,}" for label, count in pairs[:10]
+    )
+    more = f"; … ({len(pairs)} classes)" if len(pairs) > 10 else ""
     return f"{name_source(source)}: {samples}{more}"
 
 
@@ -145,11 +154,11 @@ def label_with_unit(label: str, unit: str) -> str:
     return f"{label} [{shown}]" if shown else label
 
 
-def in_unit(value: float, unit: str) -> str:
-    """A number as tables show it: fractions as percentages, NaN as a dash."""
-    if value != value:
+def in_unit(value: float | str | None, unit: str) -> str:
+    """A number, or what JSON has for it, as tables show it: fractions as percentages, NaN as –."""
+    if value is None or value != value:
         return "–"
-    return f"{100 * value:.2f}" if unit == "fraction" else f"{value:.4f}"
+    return f"{100 * float(value):.2f}" if unit == "fraction" else f"{float(value):.4f}"
 
 
 def interval(low: float, high: float, unit: str) -> str:

@@ -135,17 +135,13 @@ class Table:
         return pl.concat([empty_to_null(frame) for frame in self.batches(1 << 20, columns)])
 
 
-def open_table(source: Source, format: str | None = None) -> Table:  # noqa: A002
-    """A table in a file, a pipe, a remote Parquet file, or standard input (``-``).
-
-    The format is csv, tsv, jsonl, parquet or arrow; by default the extension decides, and standard
-    input is CSV.
-    """
+def open_table(source: Source) -> Table:
+    """A table in a file, a pipe, a remote Parquet file, or standard input (``-``)."""
     text = os.fspath(source)
     if is_address(text):
         part = source if isinstance(source, Part) else Part(text)
         return Table(_Columnar(text, text, "parquet", part), Path(text))
-    kind = format_of(text, format)
+    kind = format_of(text)
     path, name = locate(text)
     if kind in _MAGIC:
         part = source if isinstance(source, Part) else Part(text)
@@ -155,9 +151,9 @@ def open_table(source: Source, format: str | None = None) -> Table:  # noqa: A00
     return Table(DelimitedText(path, name, {"csv": ",", "tsv": "\t", "txt": ""}[kind]), path)
 
 
-def read_table(source: Source, format: str | None = None) -> pl.DataFrame:  # noqa: A002
+def read_table(source: Source) -> pl.DataFrame:
     """All rows of a table."""
-    return open_table(source, format).read()
+    return open_table(source).read()
 
 
 def check_same_columns(tables: Sequence[Table]) -> None:
@@ -219,8 +215,8 @@ class _Columnar:
                 start = file.read(len(magic))
             if start != magic:
                 raise self._error(
-                    f"{f'is not {label}, as its name or --format says' if start else 'is empty'}. "
-                    "Check the file, or pass --format (csv, tsv, …)."
+                    f"{f'is not {label}, as its name says' if start else 'is empty'}. "
+                    "Check the file, or rename it."
                 )
         with file_errors(self.name, self._damaged):
             schema = self._scan.collect_schema()

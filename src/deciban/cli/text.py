@@ -175,13 +175,13 @@ class DelimitedText(TextFile):
 
     def _check_separator(self, text: str) -> None:
         others = {
-            ",": ("commas", "Pass --format csv"), "\t": ("tabs", "Pass --format tsv"),
+            ",": ("commas", "Rename it to .csv"), "\t": ("tabs", "Rename it to .tsv"),
             ";": ("semicolons", "Save it with commas, and numbers with decimal points"),
         }  # fmt: skip
         if "\r" in text:
             raise self.error("ends its lines with carriage returns alone. Save it with newlines.")
         if text.lstrip().startswith(("{", "[")):
-            raise self.error("holds JSON. Pass --format jsonl if it has an object on each line.")
+            raise self.error("holds JSON. Rename it to .jsonl if it has an object on each line.")
         found = [other for mark, other in others.items() if mark in text]
         if found and self.separator not in text:
             mark, remedy = found[0]

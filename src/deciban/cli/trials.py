@@ -22,7 +22,7 @@ from deciban.cli.options import ScoreOptions
 from deciban.cli.tables import Table, open_table
 from deciban.cli.text import DelimitedText
 from deciban.cli.words import count, join_words, quote
-from deciban.exceptions import InputError, TableError
+from deciban.exceptions import TableError
 
 _NAMES = {
     "model": ("model", "modelid", "model_id", "enroll", "enrollment", "enroll_id", "file1"),
@@ -161,7 +161,6 @@ def is_usual_score(name: str) -> bool:
 def open_trials(
     source: Source,
     column: str | None = None,
-    format: str | None = None,  # noqa: A002
     *,
     value: str = "score",
     calibrated: bool = False,
@@ -173,9 +172,9 @@ def open_trials(
     without a header are.
     """
     path = os.fspath(source)
-    is_text = format_of(path, format, default="txt") in ("csv", "tsv", "txt")
+    is_text = format_of(path, default="txt") in ("csv", "tsv", "txt")
     text = TrialText(*locate(path), column) if is_text else None
-    table = open_table(source, format) if text is None else Table(text, locate(path)[0])
+    table = open_table(source) if text is None else Table(text, locate(path)[0])
     if text is None or text.has_header:
         roles = find_roles(table, column, calibrated)
         return TrialList(table, {name: name for name in table.columns}, roles)
@@ -242,7 +241,7 @@ def read_trials(
     *,
     calibrated: bool = False,
 ) -> Trials:
-    """Trials with labels: from a key, from separate files, or from the list of scores itself.
+    """Trials with labels: from a key, or from the list of scores itself.
 
     ``beside`` holds options and the further columns that they name, in any of the files.
     """
@@ -260,36 +259,19 @@ def read_trials(
 def _read_labelled(
     source: str, options: ScoreOptions, beside: Sequence[str], calibrated: bool
 ) -> Trials:
-    format = options.table_format  # noqa: A001
-    scores = open_trials(source, options.llr, format, calibrated=calibrated)
+    scores = open_trials(source, options.llr, calibrated=calibrated)
     scores.require("score", options.llr)
     if options.key is not None:
         key = open_trials(options.key, value="label").require("label")
-        return _join_key(scores, key, options.subset, beside)
+        return _join_key(scores, key, beside)
     column, name = scores.roles["score"], scores.table.name
-    if options.nontarget_scores is None:
-        frame = scores.read("label", "score", beside=beside)
-        missing = frame["label"].null_count() if options.subset else 0
-        left_out = {f"no {scores.roles['label']} in {name}": missing} if missing else {}
-        used = frame.drop_nulls("label") if missing else frame
-        return Trials(used, column, name, left_out, scores.notes)
-    others = open_trials(options.nontarget_scores, options.llr, calibrated=calibrated)
-    others.require("score", options.llr)
-    if others.table.path == scores.table.path:
-        raise InputError(f"--nontarget-scores must be another file than {name}; it is the same.")
-    frames = [one.read("score", beside=beside) for one in (scores, others)]
-    shared = [name for name in frames[0].columns if name in frames[1].columns]
-    parts = [
-        frame.select(*shared, label=pl.lit(label))
-        for frame, label in zip(frames, ("target", "nontarget"), strict=True)
-    ]
-    return Trials(pl.concat(parts), column, name, notes=scores.notes + others.notes)
+    frame = scores.read("label", "score", beside=beside)
+    return Trials(frame, column, name, notes=scores.notes)
 
 
-def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[str]) -> Trials:
-    """The trials of the key in its order, each with its score."""
+def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trials:
+    """The trials of the key in its order, each with its score; other scores are left out."""
     scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
-    keyed = keyed.drop_nulls("label") if subset else keyed
     named = "model" in scored.columns
     scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(TRIAL))  # take the key's
     here, there = scores.table, key.table
@@ -317,12 +299,6 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
             "trials that were scored."
         )
     rest = scored.join(keyed, on=TRIAL, how="anti")
-    if rest.height and not subset:
-        raise there.error(
-            f"must have a label for each trial of {here.name}; {rest.height:,} of "
-            f"{scored.height:,} have no key, such as {_name(rest)}. Pass --subset to use the "
-            "others only, or give the whole key."
-        )
     notes = [*scores.notes, *key.notes]
     if repeated:
         such = "line of the key repeats a trial" if repeated == 1 else "lines repeat trials"

@@ -230,21 +230,6 @@ class ParquetBatches(Batches):
                 found.append(Piece(*(_at(one, own - first) for one in piece)))
         return join_pieces(found)
 
-    def require_complete(self) -> None:
-        """Raise if a value is missing."""
-        for piece in self.read():
-            for name in self._features:
-                column = piece.X[name]
-                holes = column.is_null()
-                if column.dtype.is_float():
-                    holes = holes | column.is_nan().fill_null(True)
-                if holes.any():
-                    row = int(piece.rows[int(holes.arg_max())])
-                    raise InputError(
-                        f"{name} must hold a value in every row; row {row:,} has none. Drop the "
-                        "row, or allow gaps."
-                    )
-
     def _slice(self, file: int, at: int, n: int, first: int) -> Piece:
         pl = self._polars
         names = [*self._features, self._label, *([self._weight] if self._weight else [])]

@@ -163,9 +163,7 @@ class Partitions:
                 f"({error.strerror}). Make it, or name another one."
             ) from None
         with folder as name:
-            remedy = (
-                "Name a scratch folder that they share: --scratch, or Dask's temporary-directory."
-            )
+            remedy = "Set TMPDIR to a folder that they share, or Dask's temporary-directory."
             self.workers.require_files([name], remedy)
             yield name
 

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deciban.cli.options import (
-    Cluster,
     Costs,
     Force,
-    Format,
     Json,
-    LocalWorkers,
     OutputTable,
     Prior,
     SampleId,
+    Workers,
     option,
 )
 from deciban.cli.show import print_written
@@ -41,17 +39,15 @@ if TYPE_CHECKING:
 
     Decide = partial[dict[str, np.ndarray]]  # of evidence
 
-EXAMPLE = "Example: deciban apply calibrator.deciban scores-new.csv -o calibrated.csv"
-
 
 def apply(
     calibrator: Annotated[
-        Path, typer.Argument(help="Calibrator file written by `deciban calibrate` or `fuse`.")
+        Path, typer.Argument(help="Calibrator file from `deciban calibrate` or `deciban fuse`.")
     ],
     tables: Annotated[
         list[str],
         typer.Argument(
-            help="Table to read, or - for standard input; for a fusion, one of each system.",
+            help="Table to read, or - for standard input; for a fusion, the table of each system.",
             metavar="TABLE …",
         ),
     ],
@@ -60,76 +56,77 @@ def apply(
     costs: Costs = None,
     interval: Annotated[
         float | None,
-        option("Add the interval of each value with this confidence, such as 0.95: what the "
-               "calibrator's finite training data leave open.", "0-1"),
+        option("Add the interval of each value at this confidence, such as 0.95. It shows what the "
+               "finite training data of the calibrator leave open.", "0-1"),
     ] = None,
     id_column: SampleId = None,
-    cluster: Cluster = None,
-    workers: LocalWorkers = None,
-    table_format: Format = None,
+    workers: Workers = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Calibrate new scores: the table with calibrated columns added.
+    """Calibrate new scores: adds calibrated columns to a table.
 
-    The calibrator knows which columns it takes. 'llr' becomes 'calibrated_llr'; log-likelihoods
-    and posteriors become a log-likelihood 'calibrated_<class>' for each class; all in the base of
-    the given logarithms. With --interval, '<name>_low' and '<name>_high' stand beside each. With
-    --prior, posteriors and the decision are added. All other columns (of a fusion, those of the
-    first table) are carried along under their names. Rows are read and written in batches, so that
-    memory stays flat.
+    The calibrator knows its columns. 'llr' becomes 'calibrated_llr'; log-likelihoods and posteriors
+    become a log-likelihood 'calibrated_<class>' for each class, to the base of the scores. With
+    --interval, '<name>_low' and '<name>_high' are added, and with --prior, posteriors and the
+    decision. Other columns are copied (of a fusion, those of the first table). Rows are processed
+    in batches, and memory stays flat.
 
     TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
-    a folder, such as out/: it gets a Parquet file for each part of the input and a manifest, and a
-    run that was stopped goes on where it was when the command is given again.
+    a folder such as out/, which gets a Parquet file for each part of the input, and a manifest. To
+    continue an interrupted run, give the command again.
+
+    Example: deciban apply calibrator.deciban scores-new.csv -o calibrated.csv
     """
     from deciban._workers import open_workers
-    from deciban.calibration.base import Calibrator
     from deciban.cli.files import format_of
     from deciban.cli.operating import describe_decisions
     from deciban.cli.outputs import is_folder, require_output, split_files, write_output
     from deciban.cli.provenance import describe_run, hash_inputs
 
     table, *others = tables
-    many = cluster is not None or workers is not None
     beside = (calibrator, *others, prior, costs)
-    files = require_output(output, table, beside, many=many, force=force)
-    parted = is_folder(output)
-    if parted and others:
+    files = require_output(output, table, beside, many=workers is not None, force=force)
+    folder = is_folder(output)
+    if folder and others:
         raise InputError(
-            f"apply must have one table for an output in a folder; got {len(tables)}. Give a table "
-            "with the scores of all systems."
+            f"With an output folder, apply takes one table; got {len(tables)}. Give a table with "
+            "the scores of all systems."
         )
     fitted, each, quality = _load(calibrator)
-    if interval is not None and not 0 < interval < 1:
-        raise InputError(f"--interval must lie between 0 and 1; got {interval}. Give 0.95.")
-    if interval is not None and type(fitted)._interval is Calibrator._interval:
-        raise InputError(
-            f"--interval must come with a calibrator that has intervals; {calibrator} holds a "
-            f"{type(fitted).__name__} without. Make it with deciban calibrate --resamples 200."
-        )
-    hashes = hash_inputs([str(calibrator), *([] if parted else tables)])
+    _check_interval(interval, fitted, calibrator)
+    hashes = hash_inputs([str(calibrator), *([] if folder else tables)])
     decide = _make_decide(prior, costs, fitted)
     # a format with types stores the scores as the numbers that they are
-    typed = parted or format_of(output, output=True) not in ("csv", "tsv", "txt")
-    job = _Calibration(
-        fitted, each, quality, decide, interval, others, id_column, table_format, typed
-    )
+    typed = folder or format_of(output, output=True) not in ("csv", "tsv", "txt")
+    job = _Calibration(fitted, each, quality, decide, interval, others, id_column, typed)
     parts = split_files(job, files, output)
     decisions = describe_decisions(**decide.keywords) if decide else None
     settings = {"interval": interval, "id": id_column, "decisions": decisions}
     plan = {"command": "apply", "model": hashes[0]["sha256"], "settings": settings}
-    with open_workers(cluster, workers) as pool:
-        rows = write_output(pool, job, parts, output, plan, force=force)["rows"]
+    with open_workers(workers) as crew:
+        rows = write_output(crew, job, parts, output, plan, force=force)["rows"]
     added = job.added_names(parts[0])
     sentence = f"{count(rows, 'row')} calibrated: {join_words(added, 10)}"
     found = {"rows": rows, "added": added, "provenance": describe_run(hashes)}
     print_written(sentence, found, output, as_json)
 
 
+def _check_interval(interval: float | None, fitted: Any, path: Path) -> None:
+    from deciban.calibration.base import Calibrator
+
+    if interval is not None and not 0 < interval < 1:
+        raise InputError(f"--interval must lie between 0 and 1; got {interval}. Give 0.95.")
+    if interval is not None and type(fitted)._interval is Calibrator._interval:
+        raise InputError(
+            f"--interval needs a calibrator with intervals; {path} holds a "
+            f"{type(fitted).__name__} without. Make it with deciban calibrate --resamples 200."
+        )
+
+
 @dataclass(frozen=True)
 class _Calibration:
-    """What adds calibrated columns to a table of scores."""
+    """Adds calibrated columns to a table of scores."""
 
     calibrator: Any
     each: list[ScoreColumns]  # of each system
@@ -138,7 +135,6 @@ class _Calibration:
     interval: float | None
     others: list[str]  # tables of further systems
     id_column: str | None
-    table_format: str | None
     typed: bool
     counted: tuple[str, ...] = ()
 
@@ -158,8 +154,7 @@ class _Calibration:
         from deciban.cli.columns import measure_columns
         from deciban.cli.score_columns import require_finite
 
-        rest = _read_others([source, *self.others], self.each, self.calibrator, self.id_column,
-                            self.table_format)  # fmt: skip
+        rest = _read_others([source, *self.others], self.each, self.calibrator, self.id_column)
         table, columns, frames = self._open(source)
         nothing = self._nothing(columns)
         classes = tuple(self.calibrator.classes_.tolist())
@@ -183,7 +178,7 @@ class _Calibration:
         """Names of the columns that are added."""
         columns = self.each[0]
         if columns.kind == "trials":
-            columns = _open_trials(source, self.table_format, columns)[1]
+            columns = _open_trials(source, columns)[1]
         return list(self._nothing(columns))
 
     def _nothing(self, columns: ScoreColumns) -> dict[str, np.ndarray]:
@@ -206,11 +201,11 @@ class _Calibration:
 
         columns = self.each[0]
         if columns.kind == "trials":
-            trials, columns = _open_trials(source, self.table_format, columns)
+            trials, columns = _open_trials(source, columns)
             table, frames = trials.table, trials.batches()
             carried = list(trials.names.values())
         else:
-            table = open_table(source, self.table_format)
+            table = open_table(source)
             for column in (*columns.columns, *self.quality):
                 table.require_column(column, "the calibrator")
             frames, carried = table.batches(), table.columns
@@ -246,8 +241,8 @@ def _load(path: Path) -> tuple[Any, list[ScoreColumns], list[str]]:
     calibrator, extra = load_with_extra(path)
     if not isinstance(calibrator, Calibrator):
         raise InputError(
-            f"{path} must hold a calibrator; it holds a {type(calibrator).__name__}. Give a file "
-            f"of deciban calibrate; models are for deciban predict."
+            f"{path} holds a {type(calibrator).__name__}, not a calibrator. For models, use "
+            "`deciban predict`."
         )
     extra = extra or {}
     each = [
@@ -255,7 +250,7 @@ def _load(path: Path) -> tuple[Any, list[ScoreColumns], list[str]]:
         for one in (extra, *extra.get("others", ()))
     ]
     if len(each) != max(1, len(_systems(calibrator))):
-        raise InputError(f"{path} must say which columns each system has; it does not. Fuse again.")
+        raise InputError(f"{path} does not say which columns each system has. Fuse again.")
     return calibrator, each, [str(name) for name in extra.get("quality", ())]
 
 
@@ -266,9 +261,8 @@ def _systems(calibrator: Any) -> tuple[str, ...]:
 
 
 def _read_others(
-    tables: list[Source], each: list[ScoreColumns], calibrator: Any, id_column: str | None,
-    table_format: str | None,
-) -> dict[str, Evidence]:  # fmt: skip
+    tables: list[Source], each: list[ScoreColumns], calibrator: Any, id_column: str | None
+) -> dict[str, Evidence]:
     """Evidence of each system but the first, in the order of the rows of the first table."""
     from deciban.cli.identifiers import find_rows, require_same_order
     from deciban.cli.score_columns import require_finite
@@ -278,20 +272,19 @@ def _read_others(
         tables = tables * len(names)  # columns of one table
     if len(tables) != len(names):
         raise InputError(
-            f"apply must have {count(len(names), 'table')} for this calibrator "
-            f"({join_words(names)}); got {len(tables)}. Give one for each system, in this order."
+            f"This calibrator takes {count(len(names), 'table')} ({join_words(names)}); got "
+            f"{len(tables)}. Give the table of each system, in this order."
         )
     if len(names) == 1:
         return {}
     sources = [name_source(os.fspath(table)) for table in tables]
     read = [
-        _read_system(table, columns, id_column, table_format)
-        for table, columns in zip(tables, each, strict=True)
+        _read_system(table, columns, id_column) for table, columns in zip(tables, each, strict=True)
     ]
     (first, rows), found = read[0], {}
     for k, (ids, values) in enumerate(read[1:], start=1):
         if first is not None and ids is not None:
-            values = values[find_rows(first, ids, sources[0], sources[k], subset=False)[1]]
+            values = values[find_rows(first, ids, sources[0], sources[k])]
         if len(values) != len(rows):
             raise InputError(
                 f"{sources[k]} must have as many rows as {sources[0]}, {len(rows):,}; got "
@@ -300,12 +293,12 @@ def _read_others(
         found[names[k]] = each[k].evidence(values, tuple(calibrator.classes_.tolist()), sources[k])
         require_finite(found[names[k]], calibrator, sources[k])
     if first is None and len({*sources}) > 1:
-        require_same_order(tables, each, table_format)
+        require_same_order(tables, each)
     return found
 
 
 def _read_system(
-    table: Source, columns: ScoreColumns, id_column: str | None, table_format: str | None
+    table: Source, columns: ScoreColumns, id_column: str | None
 ) -> tuple[pl.DataFrame | None, NDArray[np.float64]]:
     """What names the samples of a table, if anything does, and their scores."""
     import numpy as np
@@ -313,10 +306,10 @@ def _read_system(
     from deciban.cli.tables import open_table
 
     if columns.kind == "trials":
-        frame = _open_trials(table, table_format, columns)[0].read("score")
+        frame = _open_trials(table, columns)[0].read("score")
         ids = frame.drop("score")
         return ids if ids.width else None, frame["score"].to_numpy()[:, None]
-    source = open_table(table, table_format)
+    source = open_table(table)
     names = [source.require_column(name, "the calibrator") for name in columns.columns]
     own = [] if id_column is None else [source.require_column(id_column, "--id")]
     frame = source.read([*dict.fromkeys([*names, *own])])
@@ -331,7 +324,7 @@ def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decid
     from deciban.cli.operating import decision_columns, parse_costs, parse_prior
 
     if costs is not None and prior is None:
-        raise InputError("--costs must come with --prior; got none. Give --prior uniform, say.")
+        raise InputError("--costs needs a prior. Add --prior uniform, for instance.")
     if prior is None:
         return None
     classes = tuple(calibrator.classes_.tolist())
@@ -342,12 +335,10 @@ def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decid
     )
 
 
-def _open_trials(
-    source: Source, table_format: str | None, columns: ScoreColumns
-) -> tuple[TrialList, ScoreColumns]:
+def _open_trials(source: Source, columns: ScoreColumns) -> tuple[TrialList, ScoreColumns]:
     """A trial list, and the columns to take under the names that they have there."""
     from deciban.cli.trials import is_usual_score, open_trials
 
     named = None if is_usual_score(columns.columns[0]) else columns.columns[0]
-    trials = open_trials(source, named, table_format).require("score", named)
+    trials = open_trials(source, named).require("score", named)
     return trials, replace(columns, columns=(trials.roles["score"],))

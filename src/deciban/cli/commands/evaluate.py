@@ -1,35 +1,27 @@
-"""``deciban evaluate``: every metric of a table of scores, with its interval."""
+"""``deciban evaluate`` and ``deciban compare``: metrics of scores whose truth is known."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import asdict, replace
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count, islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from deciban.cli import show
 from deciban.cli.options import (
-    TREE_FILE,
     AssessmentOptions,
-    Cluster,
     Force,
     Json,
-    LocalWorkers,
     Report,
+    SampleId,
     ScoreOptions,
-    Scratch,
+    Workers,
     option,
     with_options,
-)
-from deciban.cli.show import (
-    echo,
-    print_assessment,
-    print_conditions,
-    print_criteria,
-    print_json,
-    track_progress,
 )
 from deciban.cli.words import name_source
 from deciban.exceptions import InputError
@@ -37,176 +29,142 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from deciban._workers import Workers
+    import deciban._workers
     from deciban.assessment import Assessment, Comparison, Conditions
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
-    from deciban.hierarchy import Hierarchy
-
-    _Shown = tuple[np.ndarray, Evidence, np.ndarray | None]  # truth, evidence and row numbers
 
 Result = TypeVar("Result", "Assessment", "Comparison")
-
-EXAMPLE = "Example: deciban evaluate scores.csv --truth class --report report.html"
 
 
 @with_options
 def evaluate(
+    table: Annotated[str, typer.Argument(help="Table of scores, or - for standard input.")],
     columns: ScoreOptions,
     options: AssessmentOptions,
-    table: Annotated[
-        str | None, typer.Argument(help="Table of scores, or - for standard input.")
-    ] = None,
-    scores: Annotated[
-        str | None, option("File of scores, with --key or --nontarget-scores; same as TABLE.",
-                           "FILE", "--scores", "--target-scores"),
-    ] = None,
     by: Annotated[
-        str | None, option("Column of conditions, such as the channel: results for each, the worst "
-                           "one named.", "COLUMN"),
+        str | None, option("Column of conditions, such as the channel: adds results for each "
+                           "condition, and names the worst.", "COLUMN"),
     ] = None,
-    hierarchy: Annotated[
-        str | None, option(f"{TREE_FILE} Prints what each of its nodes costs (not on the page of "
-                           "--report).", "FILE"),
-    ] = None,
-    as_json: Json = False,
-    report: Report = None,
-    force: Force = False,
     require: Annotated[
         list[str] | None,
-        option("Criteria to meet, by the keys of --json: 'cllr<0.1' 'eer<2%' for values, "
-               "'cllr.high<0.1' for the end of an interval. Exit status 3 where one fails.",
+        option("Acceptance criteria, with the keys of --json: 'cllr<0.1' or 'eer<2%' for a value, "
+               "'cllr.high<0.1' for the end of its interval. The exit status is 3 if one fails.",
                "CRITERIA", "--require"),
     ] = None,
-    workers: LocalWorkers = None,
-    cluster: Cluster = None,
-    scratch: Scratch = None,
+    workers: Workers = None,
+    report: Report = None,
+    as_json: Json = False,
+    force: Force = False,
 ) -> None:  # fmt: skip
-    """Assess scores whose truth is known: every metric, with its interval and what it means.
+    """Assess scores whose truth is known.
+
+    Prints every metric with its interval and meaning, and what to do with the evidence.
 
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each
-    class), posteriors with the prior that they contain, a trial list with its key or with labels of
-    its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
-    are counted from 1, after the header. With --hierarchy also a table of what is lost at each
-    node of a tree of the classes, which adds up to the cross-entropy; --json has it, too.
+    class), posteriors, or a trial list with its key. LLRs may be inf or -inf.
 
-    Several Parquet files ('trials/*.parquet', or a folder), a very large one, or any with --workers
-    or --cluster are read in parts and need not fit into memory. Numbers are the same; intervals are
-    of bags of samples.
+    Several Parquet files (a folder, or a quoted pattern such as 'trials/*.parquet'), a very large
+    one, or any with --workers are read in parts and need not fit into memory.
+
+    Example: deciban evaluate scores.csv --truth class --report report.html
     """
     from deciban._workers import open_workers
     from deciban.assessment.verdicts import apply_criteria
-    from deciban.cli.hierarchy import describe_nodes, print_nodes
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
+    from deciban.cli.score_parts import is_in_parts
 
     criteria = parse_criteria(require or ())
-    source = _require_one(table, scores)
-    inputs = [*input_files(source, columns, options), *([hierarchy] if hierarchy else [])]
+    inputs = _find_inputs(table, columns, options)
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
-    in_parts = _in_parts(source, columns, asked=workers is not None or cluster is not None)
-    with open_workers(cluster, workers) as crew:
-        read = partial(_assess_parts, crew, scratch) if in_parts else _assess
-        found, scored, shown, conditions, tree = read(source, columns, options, by, hierarchy)
+    if is_in_parts(table, columns, asked=workers is not None):
+        with open_workers(workers) as crew:
+            judged = _assess_parts(table, columns, options, by, crew)
+    else:
+        judged = _assess(table, columns, options, by)
+    found, scored = judged.assessment, judged.scored
+    settings = options.settings | {"by": by}
     record: dict[str, Any] = {
-        "provenance": describe_run(
-            hashes, [(name_source(source), scored)], **asdict(options), by=by
-        ),
+        "provenance": describe_run(hashes, [(name_source(table), scored)], **settings),
         "criteria": [one.judge(found) for one in criteria],
     }
-    y_true, evidence, rows = shown
-    nodes = None
-    if tree is not None:
-        from deciban.hierarchy import hierarchical_cross_entropy
-
-        nodes = hierarchical_cross_entropy(y_true, evidence, tree, prior=found.prior)
     if report is not None:
-        more = {"conditions": conditions, "rows": rows, **record}
-        write_report(report, source, y_true, evidence, found, force, **more)
+        more = {"conditions": judged.conditions, "rows": judged.rows, **record}
+        write_report(report, table, judged.y_true, judged.evidence, found, force, **more)
     found = apply_criteria(found, record["criteria"])
     if as_json:
-        by_condition = {} if conditions is None else {"by": conditions.to_dict()}
-        by_node = {} if nodes is None else {"hierarchy": describe_nodes(nodes)}
-        print_json(found.to_dict() | by_condition | by_node | record)
+        by_condition = judged.conditions and {"by": judged.conditions.to_dict()}
+        show.print_json(found.to_dict() | (by_condition or {}) | record)
     else:
-        print_assessment(found, source, scored.notes)
-        if conditions is not None:
-            print_conditions(conditions)
-        if nodes is not None:
-            print_nodes(nodes)
-        print_criteria(record["criteria"])
-    if report is not None:
-        echo(f"Report: {report}", err=as_json)
+        show.print_assessment(found, table, scored.notes)
+        if judged.conditions is not None:
+            show.print_conditions(judged.conditions)
+        show.print_criteria(record["criteria"])
+    show.print_report(report, as_json)
     if not all(one["passed"] for one in record["criteria"]):
         raise typer.Exit(UNMET)
 
 
-def _in_parts(source: str, columns: ScoreOptions, *, asked: bool) -> bool:
-    from deciban.cli.score_parts import is_in_parts
+class _Judged(NamedTuple):
+    """An assessment, the scores that were read, and the samples to show."""
 
-    return is_in_parts(source, columns, asked=asked)
+    assessment: Assessment
+    scored: LabelledScores | ScoreParts
+    y_true: np.ndarray
+    evidence: Evidence
+    conditions: Conditions | None = None
+    rows: np.ndarray | None = None  # their numbers, if they are some of many
 
 
 def _assess(
-    source: str,
-    columns: ScoreOptions,
-    options: AssessmentOptions,
-    by: str | None,
-    hierarchy: str | None,
-) -> tuple[Assessment, LabelledScores, _Shown, Conditions | None, Hierarchy | None]:
-    """The assessment of scores in memory, what was read, what to show, conditions and a tree."""
+    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
+) -> _Judged:
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
-    from deciban.cli.hierarchy import read_hierarchy
     from deciban.cli.identifiers import design_columns
 
     scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
-    tree = None if hierarchy is None else read_hierarchy(hierarchy, scored.classes)
-    y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
+    y_true, evidence = scored.y_true, scored.evidence
+    settings, conditions = _settings(options, scored), None
     if by is None:
-        found = assess(y_true, scored.evidence, **settings)
+        found = assess(y_true, evidence, **settings)
     else:
         values = read_conditions(scored.beside[by])
         conditions = assess_by(
-            y_true, scored.evidence, values, column=by, track=track_progress, **settings
+            y_true, evidence, values, column=by, track=show.track_progress, **settings
         )
         found = conditions.pooled
-    shown = (y_true, scored.evidence, None)
-    return ask_for_design(found, options, scored), scored, shown, conditions, tree
+    return _Judged(_ask_for_design(found, options, scored), scored, y_true, evidence, conditions)
 
 
 def _assess_parts(
-    workers: Workers, scratch: str | None,
     source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None,
-    hierarchy: str | None,
-) -> tuple[Assessment, ScoreParts, _Shown, None, None]:  # fmt: skip
-    """The assessment of scores in parts, what was read, and some samples to show."""
+    crew: deciban._workers.Workers,
+) -> _Judged:  # fmt: skip
     from deciban._validation.labels import label_array
     from deciban.assessment.assess import assess_partitions
     from deciban.cli.score_parts import open_score_parts
 
-    for name, value in (("--by", by), ("--items", options.items), ("--hierarchy", hierarchy)):
-        if value is not None:
-            raise _must_fit_into_memory(name, source)
-    scored = open_score_parts(source, columns, options.group, workers, scratch=scratch)
-    settings = operating_settings(options, scored.classes, scored.counts)
+    for name, given in (("--by", by is not None), ("--items", len(options.shared_columns) == 2)):
+        if given:
+            raise InputError(
+                f"{name} works on one table that fits into memory; {source} is read in parts. "
+                "Leave it out, or give a smaller table."
+            )
+    group = next(iter(options.shared_columns), None)
+    scored = open_score_parts(source, columns, group, crew)
+    settings = _operating_settings(options, scored.classes, scored.counts)
     found, some = assess_partitions(scored.partitions, **settings)
     if options.resamples:
         found = replace(found, warnings=(*found.warnings, *scored.warnings))
     y_true = label_array(scored.classes)[some.data.codes]
-    return found, scored, (y_true, some.data.evidence, some.numbers + 1), None, None
+    return _Judged(found, scored, y_true, some.data.evidence, rows=some.numbers + 1)
 
 
-def _must_fit_into_memory(option: str, source: str) -> InputError:
-    return InputError(
-        f"{option} must come with one table that fits into memory; got {source}, which is read in "
-        f"parts. Leave it out, or give a smaller table."
-    )
-
-
-def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
+def _find_inputs(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
     """The files that are read: scores, labels, and those that hold the prior and the costs."""
     from deciban.cli.files import find_files
     from deciban.cli.operating import is_file
@@ -216,43 +174,32 @@ def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) 
     return [*(file for one in local for file in find_files(one)), *settings]
 
 
-def _require_one(table: str | None, scores: str | None) -> str:
-    source = scores if table is None else table
-    if source is None or None not in (table, scores):
-        got = "neither" if source is None else "both"
-        raise InputError(f"TABLE or --scores must be given; got {got}. Name one file of scores.")
-    return source
-
-
-def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
-    """What the options ask of an assessment of these scores."""
+def _settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     from deciban.cli.identifiers import design_settings
 
     design = design_settings(options, scored.beside)
-    return operating_settings(options, scored.classes, scored.counts) | design
+    return _operating_settings(options, scored.classes, scored.counts) | design
 
 
-def operating_settings(
+def _operating_settings(
     options: AssessmentOptions, classes: Sequence[Hashable], counts: Sequence[int]
 ) -> dict[str, Any]:
-    """Priors, costs and resamples that the options ask for; ``counts`` are those of the classes."""
-    from deciban.cli.operating import detection_settings, parse_costs, parse_prior
+    from deciban.cli.operating import parse_costs, parse_points, parse_prior
 
     return {
-        "prior": parse_prior(options.prior, "--at-prior", classes, counts),
+        "prior": parse_prior(options.prior, "--prior", classes, counts),
         "costs": parse_costs(options.costs, "--costs", classes),
-        **detection_settings(options, classes),
-        "confidence": options.confidence,
+        **parse_points(options.dcf or (), len(classes)),
         "n_resamples": options.resamples,
-        "rng": options.seed,
+        "rng": 0,
     }
 
 
-def ask_for_design(found: Result, options: AssessmentOptions, scored: LabelledScores) -> Result:
-    """Add a note to results that take samples to be independent where they seem to share items."""
+def _ask_for_design(found: Result, options: AssessmentOptions, scored: LabelledScores) -> Result:
+    """Add a note to intervals that assume independent samples, which seem to share items."""
     from deciban.cli.identifiers import design_note
 
-    if options.group or options.items or options.resamples == 0:
+    if options.shared or options.resamples == 0:
         return found
     return replace(found, warnings=(*found.warnings, *design_note(scored.identifiers)))
 
@@ -261,12 +208,140 @@ def write_report(
     path: Path, source: str, y_true: np.ndarray, evidence: Evidence, assessment: Assessment,
     force: bool, **more: Any,
 ) -> None:  # fmt: skip
-    """Write the page on a table, and on the model that assessed it."""
+    """Write the page on a table, and on the model that was assessed with it."""
     from deciban._persistence.files import write_atomically
-    from deciban.report import page
+    from deciban.report import report
 
     title = "Standard input" if source == "-" else Path(source).name
-    if "*" in title:  # which folder they are of
+    if "*" in title:  # the pattern alone does not tell the folder
         title = "/".join(Path(source).parts[-2:])
-    text = page.report(y_true, evidence, title=title, assessment=assessment, **more)
+    text = report(y_true, evidence, title=title, assessment=assessment, **more)
     write_atomically(path, text, replace=force)
+
+
+@with_options
+def compare(
+    tables: Annotated[
+        list[str], typer.Argument(help="Scores of each system, two or more.", metavar="A B …")
+    ],
+    columns: ScoreOptions,
+    options: AssessmentOptions,
+    id_column: SampleId = None,
+    report: Report = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Compare systems on the same samples.
+
+    Prints the difference in every metric, with its interval and a verdict. Systems are named A, B,
+    C and so on, and A is compared with each of the others. All systems are resampled together,
+    which finds differences that separate intervals would hide.
+
+    Scores are read as by `deciban evaluate`. If their columns have different names, give --llr the
+    name in each file, separated by commas.
+
+    Example: deciban compare a.csv b.csv --truth class --id sample --report compared.html
+    """
+    from deciban import assessment
+    from deciban.cli.identifiers import design_columns
+    from deciban.cli.outputs import require_outputs
+    from deciban.cli.provenance import describe_run, hash_inputs
+
+    if len(tables) < 2:
+        raise InputError(
+            f"compare takes the scores of two systems or more; got {tables[0]} alone. Name another "
+            "file, or use `deciban evaluate`."
+        )
+    each = columns.split_among(len(tables))
+    inputs = [
+        file
+        for table, its in zip(tables, each, strict=True)
+        for file in _find_inputs(table, its, options)
+    ]
+    require_outputs({"--report": report}, tuple(inputs), force=force)
+    hashes, sources = hash_inputs(inputs), [name_source(table) for table in tables]
+    scored = read_systems(tables, each, id_column, design_columns(options))
+    first = scored[0]
+    names = _name_systems(len(scored))
+    systems = {name: one.evidence for name, one in zip(names, scored, strict=True)}
+    settings = _settings(options, first)
+    found = assessment.compare(first.y_true, systems, **settings)
+    found = _ask_for_design(found, options, first)
+    record = describe_run(hashes, list(zip(sources, scored, strict=True)), **options.settings)
+    about = {
+        name: (source, *one.notes) for name, source, one in zip(names, sources, scored, strict=True)
+    }
+    if report is not None:
+        _write_comparison(report, tables, first.y_true, systems, found, settings, about, record,
+                          force)  # fmt: skip
+    if as_json:
+        show.print_json(found.to_dict() | {"provenance": record})
+    else:
+        _print_comparison(found, about)
+    show.print_report(report, as_json)
+
+
+def read_systems(
+    tables: Sequence[str], each: Sequence[ScoreOptions], id_column: str | None,
+    beside: Sequence[tuple[str, str | None]], *, calibrated: bool = True,
+) -> list[LabelledScores]:  # fmt: skip
+    """The same samples of all systems, in the order of the first, which has more columns beside."""
+    from deciban.cli.columns import read_scores
+    from deciban.cli.identifiers import match_all, require_same_order
+
+    own = [("--id", id_column)]
+    scored = [
+        read_scores(table, its, own if k else [*own, *beside], calibrated=calibrated)
+        for k, (table, its) in enumerate(zip(tables, each, strict=True))
+    ]
+    scored = match_all(scored, [name_source(table) for table in tables], id_column)
+    if not scored[0].ids.width and each[0].key is None:
+        require_same_order(tables, [one.columns for one in scored])
+    return scored
+
+
+def _write_comparison(
+    path: Path, tables: Sequence[str], y_true: np.ndarray, systems: dict[str, Evidence],
+    found: Comparison, settings: dict[str, Any], about: Mapping[str, Sequence[str]],
+    record: dict[str, Any], force: bool,
+) -> None:  # fmt: skip
+    from deciban._persistence.files import write_atomically
+    from deciban.report import comparison_report
+
+    files = ["standard input" if table == "-" else Path(table).name for table in tables]
+    title = " and ".join(dict.fromkeys(files)) if len(files) < 4 else f"{len(files)} systems"
+    page = comparison_report(
+        y_true, systems, title=title, comparison=found, settings=settings,
+        descriptions={name: " ".join(words) for name, words in about.items()}, provenance=record,
+    )  # fmt: skip
+    write_atomically(path, page, replace=force)
+
+
+def _name_systems(n: int) -> list[str]:
+    """Names of so many systems: A to Z, then AA, AB and so on.
+
+    >>> _name_systems(28)[-3:]
+    ['Z', 'AA', 'AB']
+    """
+    names = ("".join(letters) for k in count(1) for letters in product(ascii_uppercase, repeat=k))
+    return list(islice(names, n))
+
+
+def _print_comparison(found: Comparison, about: Mapping[str, Sequence[str]]) -> None:
+    for name, (source, *notes) in about.items():
+        show.echo("\n   ".join([f"{name}: {source}", *notes]))
+    first, *others = found.systems
+    for name in others:
+        rows = []
+        for one in found.differences:
+            if one.systems[1] == name:
+                cells = [show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)]
+                interval = show.interval(one.low, one.high, one.unit)
+                label = show.label_with_unit(one.label, one.unit)
+                rows.append((label, *cells, interval, one.verdict or "–"))
+        interval = f"{100 * found.confidence:g} % interval"
+        header = ("", first, name, f"{first} − {name}", interval, "verdict")
+        show.print_table(header, rows, right=(1, 2, 3))
+    if found.design:
+        show.echo(f"Intervals: {found.design}.")
+    show.print_notes(found.warnings)

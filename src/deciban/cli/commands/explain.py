@@ -1,32 +1,23 @@
-"""``deciban explain``: what one row says, node by node of the tree of classes."""
+"""``deciban explain``: the evidence of one row, node by node of the tree of classes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import (
-    Costs,
-    Force,
-    Format,
-    Json,
-    Model,
-    ModelPrior,
-    Report,
-    Table,
-    option,
-)
-from deciban.cli.show import echo, print_json, print_table
+from deciban.cli.options import Costs, Force, Json, Model, ModelPrior, Report, Table, option
+from deciban.cli.show import echo, print_json, print_report, print_table, track_progress
 from deciban.cli.words import count, name_source
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
 
     from deciban.evidence import Evidence
 
-EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html"
-
-_MOST_BACKGROUND = 100  # rows, spread over the table: the model sees each with every coalition
+_MAX_BACKGROUND = 100  # rows, spread over the table: the model sees each with every coalition
 
 
 def explain(
@@ -35,115 +26,125 @@ def explain(
     row: Annotated[int, option("Number of the row, from 1.", "N")] = 1,
     prior: ModelPrior = "empirical",
     costs: Costs = None,
-    report: Report = None,
     validation: Annotated[
-        str | None, option("Table for --report, with rows whose class is known and which the model "
-                           "has not seen: how ratios like this one have fared.", "TABLE"),
+        str | None, option("For --report: table of rows whose class is known and which the model "
+                           "has not seen. The report shows how well ratios like this one hold "
+                           "there.", "TABLE"),
     ] = None,
     label: Annotated[str | None, option("Column of the class in --validation.", "COLUMN")] = None,
     background: Annotated[
-        str | None, option("Table of typical rows, such as those of the training: show what each "
-                           "feature contributes, where the other features take the values of these "
-                           f"rows, at most {_MOST_BACKGROUND} of them (not on the page of "
-                           "--report).", "TABLE"),
+        str | None, option("Table of typical rows, such as the training rows. Adds the "
+                           "contribution of each feature, with the values of at most "
+                           f"{_MAX_BACKGROUND} of these rows in the place of the other features "
+                           "(not in the report).", "TABLE"),
     ] = None,
-    table_format: Format = None,
+    report: Report = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Explain what one row of a table says about the classes, in decibans and in words.
+    """Explain the evidence of one row, in decibans and in words.
 
-    Each node of the tree sets one group of classes against another; its number is how much more
-    likely the row is under the first group than under the second: 10 decibans are a factor of ten.
-    The likelihood of a group is the mean of its classes' likelihoods, weighted by a --prior that is
-    given, with equal weights otherwise. The page of --report is for a reader who is no
-    statistician.
+    Each node of the model's tree of classes compares two groups of classes. Its number says how
+    much more likely the row is under the first group: 10 decibans are a factor of ten. The
+    likelihood of a group is the mean of its classes' likelihoods, weighted by --prior if that is
+    given. The report is written for readers who are not statisticians.
+
+    Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html
     """
     from deciban.cli.features import open_model, read_rows
     from deciban.cli.operating import is_file, parse_costs, parse_prior
     from deciban.cli.outputs import require_outputs
 
     if (validation is None) != (label is None) or (validation is not None and report is None):
-        raise InputError(
-            "--validation must come with --label and --report; got one without the others. Give "
-            "all three, or leave out --validation and --label."
-        )
+        raise InputError("--validation, --label and --report belong together. Give all three.")
     settings = [one for one in (prior, costs) if one and is_file(one)]
     inputs = (str(model), table, validation, background, *settings)
     require_outputs({"--report": report}, inputs, force=force)
-    estimator, source = open_model(model, table, table_format)
+    estimator, source = open_model(model, table)
     frame = source.read(estimator.columns_.names)
     if not len(frame):
-        raise source.error("must hold rows; it holds none. Give a table with samples.")
+        raise source.error("has no rows. Give a table with samples.")
     if not 1 <= row <= len(frame):
-        raise InputError(
-            f"--row must be from 1 to {len(frame):,}, the rows of {source.name}; got {row}. Choose "
-            f"one."
-        )
+        raise InputError(f"--row must be from 1 to {len(frame):,}, the rows of {source.name}.")
     X = read_rows(estimator.columns_, frame[row - 1 : row], source.name, row - 1)
     evidence = estimator.evidence(X)
-    classes = evidence.classes
-    before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    classes, counts = evidence.classes, estimator.class_counts_.tolist()
+    before = parse_prior(prior, "--prior", classes, counts)
     weights = None if prior == "empirical" else before
     decision = evidence.decide(parse_costs(costs, "--costs", classes), before)[0]
-    posterior = evidence.posterior(before)[0]
     groups = _groups(evidence, estimator)
-    found = {
-        "row": row,
-        "nodes": _nodes(evidence, groups, before, weights),
+    found = {"row": row, **_explain(evidence, groups, before, weights, decision),
+             "less_likely_than_this": float(estimator.outlier_score(X)[0])}  # fmt: skip
+    if background is not None:
+        found["contributions"] = _contributions(estimator, X, background, found["posterior"])
+    if report is not None:
+        chosen = {"row": row, "prior": prior, "costs": costs, "label": label}
+        _write_case(
+            report, force, chosen, inputs, evidence, title=f"Row {row:,} of {name_source(table)}",
+            lead=f"Evidence from the model {model}.", prior=before, weights=weights, groups=groups,
+            validation=_validate(estimator, validation, label), measurements=X.row(0, named=True),
+            typicality=found["less_likely_than_this"], decision=decision,
+        )  # fmt: skip
+    print_json(found) if as_json else _print(found)
+    print_report(report, as_json)
+
+
+def _explain(
+    evidence: Evidence, groups: list[tuple[list[Any], list[Any]]], prior: Any, weights: Any,
+    decision: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The nodes of the tree, the posterior and the decision, as plain data."""
+    posterior = evidence.posterior(prior)[0]
+    return {
+        "nodes": _nodes(evidence, groups, prior, weights),
         "prior_within_groups": weights and {str(label): p for label, p in weights.items()},
-        "posterior": dict(zip(map(str, classes), posterior.tolist(), strict=True)),
+        "posterior": dict(zip(map(str, evidence.classes), posterior.tolist(), strict=True)),
         "decision": decision.item() if hasattr(decision, "item") else decision,
         "strength_deciban": float(evidence.strength("deciban")[0]),
-        "less_likely_than_this": float(estimator.outlier_score(X)[0]),
     }
-    if background is not None:
-        found["contributions"] = _contributions(estimator, X, background, table_format, posterior)
-    if report is not None:
-        from deciban._persistence.files import write_atomically
-        from deciban.cli.provenance import describe_run, hash_inputs
-        from deciban.report import case_report
 
-        chosen: dict[str, Any] = {"row": row, "prior": prior, "costs": costs, "label": label}
-        page = case_report(
-            evidence, title=f"Row {row:,} of {name_source(table)}",
-            lead=f"What the model {model} says about it.", prior=before, weights=weights,
-            groups=groups,
-            validation=_validate(estimator, validation, label, table_format),
-            measurements=X.row(0, named=True), typicality=found["less_likely_than_this"],
-            decision=decision, provenance=describe_run(hash_inputs(inputs), **chosen),
-        )  # fmt: skip
-        write_atomically(report, page, replace=force)
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
-    if report is not None:
-        echo(f"Report: {report}", err=as_json)
+
+def _write_case(
+    path: Path, force: bool, chosen: dict[str, Any], inputs: Sequence[str | None],
+    evidence: Evidence, **case: Any,
+) -> None:  # fmt: skip
+    from deciban._persistence.files import write_atomically
+    from deciban.cli.provenance import describe_run, hash_inputs
+    from deciban.report import case_report
+
+    record = describe_run(hash_inputs(inputs), **chosen)
+    write_atomically(path, case_report(evidence, provenance=record, **case), replace=force)
+
+
+def _read(estimator: Any, table: str, label: str | None = None) -> tuple[Any, pl.DataFrame]:
+    """A table with the columns of a model, and its rows."""
+    from deciban.cli.features import open_features
+
+    source = open_features(estimator.columns_, table)
+    names = estimator.columns_.names
+    more = [] if label is None else [source.require_column(label, "--label")]
+    frame = source.read(list(dict.fromkeys([*more, *names])))
+    if not len(frame):
+        raise source.error("has no rows. Give a table with samples.")
+    return source, frame
 
 
 def _validate(
-    estimator: Any, table: str | None, label: str | None, table_format: str | None
+    estimator: Any, table: str | None, label: str | None
 ) -> tuple[np.ndarray, Evidence] | None:
-    """True classes of the rows of a table, and what the model says about them."""
+    """True classes of the rows of a table, and their evidence."""
     if table is None or label is None:
         return None
     from deciban._validation.labels import label_array
     from deciban.cli.cells import Column, encode_labels
     from deciban.cli.features import read_rows
-    from deciban.cli.tables import open_table
 
-    source = open_table(table, table_format)
-    names = estimator.columns_.names
-    for name in names:
-        source.require_column(name, "the model")
-    source.require_column(label, "--label")
-    frame = source.read(list(dict.fromkeys([label, *names])))
+    source, frame = _read(estimator, table, label)
     labels, codes = encode_labels(Column(frame[label], source.name))
     unknown = [one for one in labels if one not in estimator.classes_.tolist()]
     if unknown:
         raise source.error(
-            f"must have classes that the model knows in {label}; got {unknown[0]!r}. Leave out "
+            f"has the class {unknown[0]!r} in {label}, which the model does not know. Leave out "
             f"its rows, or name another --label."
         )
     X = read_rows(estimator.columns_, frame, source.name)
@@ -151,31 +152,27 @@ def _validate(
 
 
 def _contributions(
-    estimator: Any, X: Any, background: str, table_format: str | None, posterior: Any
+    estimator: Any, X: Any, background: str, posterior: dict[str, float]
 ) -> dict[str, Any]:
-    """What each feature contributes to the LLR of the two most probable classes, in decibans."""
+    """The contribution of each feature to the LLR of the two most probable classes, in decibans."""
     import numpy as np
 
     from deciban.cli.features import read_rows, share_types
-    from deciban.cli.show import track_progress
-    from deciban.cli.tables import open_table
     from deciban.explanation import shapley_compositions
 
-    source = open_table(background, table_format)
     names = estimator.columns_.names
-    for name in names:
-        source.require_column(name, "the model")
-    frame = source.read(names)
-    if not len(frame):
-        raise source.error("must hold rows; it holds none. Give a table with samples.")
-    some = np.unique(np.linspace(0, len(frame) - 1, _MOST_BACKGROUND).astype(int))
+    source, frame = _read(estimator, background)
+    some = np.unique(np.linspace(0, len(frame) - 1, _MAX_BACKGROUND).astype(int))
     rows = read_rows(estimator.columns_, frame, source.name)[some]
     explained = shapley_compositions(
         estimator,
         *share_types(estimator.columns_, X[names], rows[names]),
         track=lambda steps: track_progress(steps, "Features"),
     )
-    a, b = (explained.classes[k] for k in np.argsort(-posterior, kind="stable")[:2])
+    a, b = (
+        explained.classes[k]
+        for k in np.argsort([-p for p in posterior.values()], kind="stable")[:2]
+    )
     llrs, errors = explained.llr(a, b, "deciban"), explained.llr_standard_errors(a, b, "deciban")
     order = np.argsort(-np.abs(llrs[0]), kind="stable")
     return {
@@ -219,7 +216,7 @@ def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[An
 def _nodes(
     evidence: Evidence, groups: list[tuple[list[Any], list[Any]]], prior: Any, weights: Any
 ) -> list[dict[str, Any]]:
-    """What each node of the tree says: the LLR of its two groups, words for it, and the posterior.
+    """The LLR of the two groups of each node, in numbers and words, and the posterior.
 
     The posterior is that of the first group, given that the class is in one of the two.
     """
@@ -243,7 +240,7 @@ def _nodes(
     return nodes
 
 
-def _show(found: dict[str, Any]) -> None:
+def _print(found: dict[str, Any]) -> None:
     rows = []
     for node in found["nodes"]:
         groups = ", ".join(node["for"]), ", ".join(node["against"])
@@ -257,11 +254,11 @@ def _show(found: dict[str, Any]) -> None:
     echo(f"Posterior: {posterior}. Decision: {found['decision']}.")
     share = f"{found['less_likely_than_this']:.0%} of the training rows are less likely"
     if "contributions" in found:
-        _show_contributions(found["contributions"])
+        _print_contributions(found["contributions"])
     echo(f"Strength {found['strength_deciban']:.1f} deciban; {share}.")
 
 
-def _show_contributions(found: dict[str, Any]) -> None:
+def _print_contributions(found: dict[str, Any]) -> None:
     pair = f"{found['for']} against {found['against']}"
     used, all_rows = found["background_rows"], found["background_rows_in_all"]
     some = f"{used:,} of the {count(all_rows, 'row')} of --background, spread over the table"

@@ -1,7 +1,9 @@
-"""``deciban explore``: a page to explore evidence with."""
+"""``deciban explore`` and ``deciban example``: a page to explore evidence, and tables to try."""
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +11,10 @@ import typer
 
 from deciban.cli.options import Force, Json, ScoreOptions, option, with_options
 from deciban.cli.show import echo, print_json
+from deciban.cli.words import quote, suggest
 from deciban.exceptions import InputError
 
-EXAMPLE = "Example: deciban explore scores.csv --truth class -o explorer.html"
+_FOLDER = Path(__file__).parent.parent / "examples"
 
 
 @with_options
@@ -22,39 +25,36 @@ def explore(
         typer.Argument(help="Table of scores, or of features with --model; - for standard input."),
     ] = None,
     model: Annotated[
-        Path | None, option("Model file written by `deciban fit`: the table holds features, and "
-                            "samples get neighbors and counterfactuals.", "FILE"),
+        Path | None, option("Model file from `deciban fit`: the table holds features, and samples "
+                            "get neighbors and counterfactuals.", "FILE"),
     ] = None,
     output: Annotated[
         Path, option("HTML page to write.", "FILE", "--output", "-o")
     ] = Path("explorer.html"),
-    max_samples: Annotated[
-        int | None, option("Number of samples in the page; of more, so many are chosen at random. "
-                           "By default as many as fit into three megabytes.", "N"),
-    ] = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Write a page to explore evidence with: it opens from disk, and nothing leaves the machine.
+    """Write an interactive page to explore evidence. It opens from disk and sends nothing.
 
     Drag the prior and pieces of evidence, change costs, move the divergences of a calibrated
-    family, look at scores before and after calibration, and at single samples. The samples of the
-    table are in the page; without a table, drop one onto the page. Scores are read as by
-    `deciban evaluate`. With --model, --truth may be left out.
+    family, and look at scores before and after calibration, and at single samples. The page
+    contains the samples of the table, or a random subsample if there are many; without a table,
+    drop one onto the page. Scores are read as by `deciban evaluate`. With --model, --truth is
+    optional.
+
+    Example: deciban explore scores.csv --truth class -o explorer.html
     """
     from deciban._persistence.files import write_atomically
     from deciban.cli.outputs import require_outputs
-    from deciban.report.explorer import explorer
+    from deciban.report import explorer
 
     if table is None and (model is not None or columns != ScoreOptions()):
-        raise InputError("TABLE must be given with options about it; got none. Name the file.")
-    if max_samples is not None and max_samples < 1:
-        raise InputError(f"--max-samples must be at least 1; got {max_samples}. Leave it out.")
+        raise InputError("Name the table that the options are about.")
     inputs = () if table is None else (*columns.inputs(table), model)
     require_outputs({"--output": output}, inputs, force=force)
     given = {} if table is None else _read(table, model, columns)
     title = "Explore evidence" if table in (None, "-") else Path(str(table)).name
-    write_atomically(output, explorer(title=title, max_samples=max_samples, **given), replace=force)
+    write_atomically(output, explorer(title=title, **given), replace=force)
     if as_json:
         print_json({"written": str(output)})
     else:
@@ -70,28 +70,114 @@ def _read(table: str, model: Path | None, columns: ScoreOptions) -> dict[str, An
         for note in scored.notes:
             echo(note, err=True)
         return {"evidence": scored.evidence, "y_true": scored.y_true}
-    from deciban.cli.features import open_model, read_rows
-
-    if columns != ScoreOptions(truth=columns.truth, table_format=columns.table_format):
-        raise InputError(
-            "--model must come without options about scores, which the model gives; got some. "
-            "Only --truth and --format may be given."
-        )
-    estimator, source = open_model(model, table, columns.table_format)
-    names = list(estimator.columns_.names)
-    truth = None if columns.truth is None else source.require_column(columns.truth, "--truth")
-    frame = source.read([*names, *([] if truth is None or truth in names else [truth])])
-    if not len(frame):
-        raise source.error("must hold rows; it holds none. Give a table with samples.")
-    X = read_rows(estimator.columns_, frame, source.name)
-    return {"model": estimator, "X": X, "y_true": _truth(frame, truth, source.name)}
-
-
-def _truth(frame: Any, column: str | None, name: str) -> Any:
-    if column is None:
-        return None
     from deciban._validation.labels import label_array
     from deciban.cli.cells import Column, encode_labels
+    from deciban.cli.features import open_model, read_rows
 
-    labels, codes = encode_labels(Column(frame[column], name))
-    return label_array(labels)[codes]
+    if columns != ScoreOptions(columns.labels) or columns.key is not None:
+        raise InputError("--model computes the scores. Leave out options about scores.")
+    estimator, source = open_model(model, table)
+    more = [] if columns.truth is None else [source.require_column(columns.truth, "--truth")]
+    frame = source.read(list(dict.fromkeys([*estimator.columns_.names, *more])))
+    if not len(frame):
+        raise source.error("has no rows. Give a table with samples.")
+    y_true = None
+    if more:
+        labels, codes = encode_labels(Column(frame[more[0]], source.name))
+        y_true = label_array(labels)[codes]
+    X = read_rows(estimator.columns_, frame, source.name)
+    return {"model": estimator, "X": X, "y_true": y_true}
+
+
+def example(
+    name: Annotated[
+        str | None, typer.Argument(help="Name of a file; without it, all are listed.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option("File or folder to write, or - for standard output.", "FILE|FOLDER", "--output",
+               "-o"),
+    ] = None,
+    every: Annotated[
+        bool, option("Write all files, into the folder --output.", None, "--all")
+    ] = False,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:  # fmt: skip
+    """Write small example tables.
+
+    The examples of all other commands work on them as printed. The flowers are Fisher's; the other
+    tables are random, and the same each time.
+
+    Example: deciban example --all
+    """
+    if every:
+        if name is not None:
+            raise InputError(f"Give NAME or --all, not both; got {name!r}.")
+        targets = _in_folder(output or Path())
+    elif name is None:
+        if output is not None:
+            raise InputError("--output needs the NAME of an example, or --all.")
+        _list(as_json)
+        return
+    else:
+        name = _find(name)
+        if output == Path("-"):
+            typer.echo((_FOLDER / name).read_bytes(), nl=False)
+            return
+        inside = output is not None and output.is_dir()
+        targets = {name: output / name if output and inside else output or Path(name)}
+    _write(targets, as_json, force)
+
+
+@cache
+def _examples() -> dict[str, dict[str, str]]:
+    return {one["name"]: one for one in json.loads((_FOLDER / "index.json").read_text())}
+
+
+def _find(name: str) -> str:
+    """The example of this name, whose extension may be left out."""
+    stems = {one.partition(".")[0]: one for one in _examples()}
+    if name in _examples() or name in stems:
+        return stems.get(name, name)
+    hint = suggest(name, [*_examples(), *stems]) or " Choose one of them."
+    raise InputError(f"NAME must be one of {', '.join(_examples())}; got {quote(name)}.{hint}")
+
+
+def _in_folder(folder: Path) -> dict[str, Path]:
+    from deciban.cli.outputs import make_folder
+
+    if folder == Path("-") or (folder.exists() and not folder.is_dir()):
+        raise InputError(
+            f"With --all, --output must be a folder; got {folder}. It need not exist yet."
+        )
+    make_folder(folder)
+    return {name: folder / name for name in _examples()}
+
+
+def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
+    """Write all of the files, once each of them may be written."""
+    from deciban._persistence.files import write_atomically
+    from deciban.cli.outputs import require_outputs
+
+    for path in targets.values():
+        require_outputs({"--output": path}, force=force)
+    for name, path in targets.items():
+        write_atomically(path, (_FOLDER / name).read_bytes(), replace=force)
+    if as_json:
+        print_json({"written": list(map(str, targets.values()))})
+        return
+    for name, path in targets.items():
+        echo(f"{path}: {_examples()[name]['about']}")
+    if len(targets) == 1:
+        echo(f"Next: {_examples()[next(iter(targets))]['command']}")
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json({"examples": list(_examples().values())})
+        return
+    width = max(map(len, _examples()))
+    for name, one in _examples().items():
+        echo(f"{name:{width}}  {one['about']}\n    {one['command']}")
+    echo("Write one with: deciban example NAME. All of them with: deciban example --all.")

@@ -1,4 +1,4 @@
-"""``deciban monitor``: whether calibration or the class mix of a system at work has moved."""
+"""``deciban monitor``: detect drift in calibration or class mix."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from deciban.evidence import Evidence
     from deciban.monitoring import Monitor, MonitorState, Watch
 
-EXAMPLE = "Example: deciban monitor scores.csv --truth class --state monitor.json"
-
 
 @with_options
 def monitor(
@@ -42,60 +40,86 @@ def monitor(
                            "--truth.", "CLASSES"),
     ] = None,
     state: Annotated[
-        Path | None, option("File of the monitor: it goes on where the file ends, and the file is "
-                            "written again. A new one is made where there is none.", "FILE"),
+        Path | None, option("File that stores the monitor between runs. Without such a file, a new "
+                            "monitor is started.", "FILE"),
     ] = None,
     alpha: Annotated[
         float | None, option("Largest probability of ever raising a false alarm (default 0.01); "
-                             "with --restart, one over the mean number of rows to one (default "
-                             "0.0001).", "0-1"),
+                             "with --restart, one over the mean number of rows between false "
+                             "alarms (default 0.0001).", "0-1"),
     ] = None,
     restart: Annotated[
-        bool, option("Look for a change at any time, also after a long calm.", None, "--restart")
+        bool, option("Stay sensitive to changes after a long calm.", None, "--restart")
     ] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Say whether calibration or the class mix has moved, of rows in the order in which they came.
+    """Detect drift in calibration or class mix.
 
-    Scores are read as by `deciban evaluate`; they must be calibrated. Rows without a label, or a
-    table without --truth, tell about the class mix alone. You may look after every row: the error
-    rate holds at all times. Rows count from 1, over all tables with the same --state; give each row
-    once. Exit status 3 where something has moved.
+    Rows are taken in the order of the table, and scores are read as by `deciban evaluate`; they
+    must be calibrated. Rows without a label, or a table without --truth, count for the class mix
+    only. You may look after every row: the error rate holds at all times. Rows are numbered from 1,
+    over all tables with the same --state; give each row once. The exit status is 3 if there is
+    drift.
+
+    Example: deciban monitor scores.csv --truth class --state monitor.json
     """
     from deciban.cli.provenance import UNMET
     from deciban.monitoring import Monitor
 
-    _require_scores(columns)
-    _require_settings(state, alpha)
-    going_on = state is not None and state.exists()
-    before = Monitor.load(state) if going_on and state is not None else None
-    if before is not None:
-        _require_same(before, mix, classes, alpha, restart)
-    names = None if before is None else before.classes
-    source, evidence, y_true, labels = _read(table, columns, names, None if before else classes)
+    _check_options(columns, state, alpha)
+    current = Monitor.load(state) if state is not None and state.exists() else None
+    if current is not None:
+        _check_same(current, mix, classes, alpha, restart)
+    known = None if current is None else current.classes
+    source, evidence, y_true, labels = _read(table, columns, known, None if current else classes)
     checksum = hashlib.sha256(source.path.read_bytes()).hexdigest()
-    if before is not None and checksum in before.tables:
+    if current is None:
+        current = Monitor(labels, _parse_mix(mix, labels), alpha=alpha, restart=restart)
+    elif checksum in current.tables:
         raise source.error(
-            f"must hold new rows; it is a table that {quote(str(state))} has counted already. Give "
-            f"the rows that came since, or add a column with the date if these came again."
+            f"has been counted in {quote(str(state))} already. Give the rows that came since, or "
+            f"add a column with the date if these came again."
         )
-    if before is None:
-        prior = _parse_mix(mix, labels)
-        before = Monitor(labels, prior, alpha=alpha, restart=restart)
-    found = before.update(evidence, y_true)
-    before.tables.append(checksum)
+    found = current.update(evidence, y_true)
+    current.tables.append(checksum)
     if state is not None:
-        before.save(state)
+        current.save(state)
     if as_json:
-        print_json(_to_plain(found, before))
+        print_json(_to_plain(found, current))
     else:
-        for line in _describe(name_source(table), found, before):
+        for line in _describe(name_source(table), found, current):
             echo(line)
     if found.moved:
         raise typer.Exit(UNMET)
 
 
-def _require_same(
+def _check_options(columns: ScoreOptions, state: Path | None, alpha: float | None) -> None:
+    if columns.key is not None:
+        raise InputError(
+            "The rows of a monitor come in one order, and a key has another. Give a table with "
+            "the label beside each score."
+        )
+    if columns.posteriors == "empirical":
+        raise InputError(
+            "--posteriors must be the prior that they contain, whatever rows come; got empirical. "
+            "Give 'a=0.5,b=0.5', or uniform."
+        )
+    if state is not None and (state.is_dir() or not state.parent.is_dir()):
+        raise InputError(
+            f"--state must be a file in a folder that exists; got {quote(str(state))}. Make the "
+            f"folder, or name a file in it."
+        )
+    if alpha is not None and not 0 < alpha < 1:
+        raise InputError(f"--alpha must lie between 0 and 1; got {alpha:g}. Give 0.01.")
+
+
+def _parse_mix(mix: str | None, classes: tuple[Hashable, ...]) -> Any:
+    from deciban.cli.operating import parse_prior
+
+    return parse_prior(mix, "--mix", classes)
+
+
+def _check_same(
     before: Monitor, mix: str | None, classes: str | None, alpha: float | None, restart: bool
 ) -> None:
     """Raise unless the options are those that the monitor was started with, or left out."""
@@ -115,42 +139,9 @@ def _require_same(
     changed += ["--restart"] * (restart and not before.restart)
     if changed:
         raise InputError(
-            f"{' and '.join(changed)} must be as in --state, where the monitor goes on; got "
-            f"another value. Leave it out, or name another file with --state."
+            f"{' and '.join(changed)} must be as in --state, which continues a monitor. Leave it "
+            f"out, or name another file with --state."
         )
-
-
-def _require_settings(state: Path | None, alpha: float | None) -> None:
-    if state is not None and (state.is_dir() or not state.parent.is_dir()):
-        raise InputError(
-            f"--state must be a file in a folder that exists; got {quote(str(state))}. Make the "
-            f"folder, or name a file in it."
-        )
-    if alpha is not None and not 0 < alpha < 1:
-        raise InputError(
-            f"--alpha must lie between 0 and 1, exclusive; got {alpha:g}. Give 0.01, for instance."
-        )
-
-
-def _require_scores(columns: ScoreOptions) -> None:
-    if columns.key is not None or columns.nontarget_scores is not None:
-        raise InputError(
-            "--key and --nontarget-scores must be left out; rows of a monitor come in one order. "
-            "Give a table with the label beside each score."
-        )
-    if columns.subset:
-        raise InputError("--subset must be left out; rows without a label are used for the mix.")
-    if columns.prior == "empirical":
-        raise InputError(
-            "--prior must be the one in the posteriors, whatever rows come; got empirical. Give "
-            "'a=0.5,b=0.5', or uniform."
-        )
-
-
-def _parse_mix(mix: str | None, classes: tuple[Hashable, ...]) -> Any:
-    from deciban.cli.operating import parse_prior
-
-    return parse_prior(mix, "--mix", classes)
 
 
 def _read(
@@ -161,11 +152,11 @@ def _read(
     from deciban.cli.score_columns import refuse_probabilities
     from deciban.cli.tables import open_table
 
-    table = open_table(source, options.table_format)
+    table = open_table(source)
     truth = None if options.truth is None else table.require_column(options.truth, "--truth")
     frame = table.read(table.columns)
     if not frame.height:
-        raise table.error("must hold rows; it holds none. Give a table with samples.")
+        raise table.error("has no rows. Give a table with samples.")
     y_true, classes = _read_truth(table, frame, truth, known, named)
     llr = find_llr(options, table, calibrated=True)
     if llr is not None:
@@ -195,7 +186,7 @@ def _note_unused(rest: pl.DataFrame) -> None:
     if scores:
         print_notes([
             f"Numbers in {join_words(map(quote_name, scores), 5)} are not used. If they are scores "
-            f"of classes without a label here, start again with all --classes."
+            f"of classes that have no label here, start again with all --classes."
         ])  # fmt: skip
 
 
@@ -214,15 +205,15 @@ def _read_truth(
         known = tuple(_as_numbers(split_names(named)))
     if truth is not None and frame[truth].dtype.is_nested():
         kind = frame[truth].dtype
-        raise table.error(f"must hold labels; got {kind}. Name another column by --truth.", truth)
+        raise table.error(f"holds {kind}, not labels. Name another column with --truth.", truth)
     cells = None if truth is None else frame[truth].cast(pl.String)
     filled = np.zeros(frame.height, dtype=bool)
     if cells is not None:
         filled = (cells.str.strip_chars().fill_null("") != "").to_numpy()
     if known is None and not filled.any():
         raise InputError(
-            "--classes must name the classes where there are no labels; got nothing. Give "
-            "--classes a,b, or a column of labels with --truth."
+            "There are no labels to tell the classes. Name them: --classes a,b; or name a column "
+            "of labels with --truth."
         )
     if truth is None or cells is None:
         return None, known or ()
@@ -246,8 +237,9 @@ def _find_labels(texts: pl.Series, known: tuple[Hashable, ...], table: Table) ->
     unknown = [text for text in texts if label_of[text] is None]
     if unknown:
         raise table.error(
-            f"must hold the classes {join_words(map(quote_name, known), 5)} in {texts.name}; it "
-            f"holds {quote(unknown[0])}. Correct it, or start again with all --classes."
+            f"has the label {quote(unknown[0])} in {texts.name}; the classes are "
+            f"{join_words(map(quote_name, known), 5)}. Correct it, or start again with all "
+            f"--classes."
         )
     return [label_of[text] for text in texts]
 
@@ -303,8 +295,8 @@ def _decibans(nats: float) -> float:
 
 
 def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
-    """What a person reads: one sentence on each of the two, and what the error rate means."""
-    rate = f"The probability that a false alarm is ever raised is at most {monitor.alpha:g}"
+    """A sentence on calibration, one on the class mix, and the meaning of the error rate."""
+    rate = f"The probability of ever raising a false alarm is at most {monitor.alpha:g}"
     if monitor.restart:
         rate = f"A false alarm comes after {1 / monitor.alpha:,.0f} rows on average, or later"
     calibration = "Calibration: cannot be judged without two labels or more."
@@ -321,11 +313,9 @@ def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
 
 
 def _fault(found: MonitorState) -> str:
-    from deciban.monitoring.calibration import NOT_CLEAR
-
-    if found.fault == NOT_CLEAR:
-        return "In which way evidence is off is not clear; recalibrate with labeled rows."
-    factor = f": a factor of about {found.factor:g} would mend it, roughly" if found.factor else ""
+    if found.fault == "not clear":
+        return "It is not clear in which way; recalibrate with labeled rows."
+    factor = f": multiply it by about {found.factor:g}" if found.factor else ""
     return f"Evidence is probably {found.fault}{factor}; recalibrate with labeled rows."
 
 
@@ -340,9 +330,8 @@ def _sentence(what: str, watch: Watch, more: str, monitor: Monitor) -> str:
     strength = f"largest {largest} so far: {_decibans(watch.largest):.1f}"
     limit = f"{_decibans(-math.log(monitor.alpha)):.3g}"
     if watch.alarm is None or watch.since is None:
-        yardstick = f"{strength} of the {limit} decibans that raise an alarm"
-        return f"{what}: no sign that it has moved ({yardstick})."
+        return f"{what}: no sign of drift ({strength} of the {limit} decibans for an alarm)."
     return (
-        f"{what}: MOVED, since about row {watch.since + 1:,}; found at row {watch.alarm + 1:,} "
-        f"({strength} decibans, where {limit} raise an alarm). {more}"
+        f"{what}: DRIFT since about row {watch.since + 1:,}, found at row {watch.alarm + 1:,} "
+        f"({strength} decibans; {limit} raise an alarm). {more}"
     )

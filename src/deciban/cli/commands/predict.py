@@ -8,20 +8,18 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import (
-    Cluster,
     Costs,
     Force,
-    Format,
-    HierarchyFile,
     Json,
-    LocalWorkers,
     Model,
     ModelPrior,
     OutputTable,
     Table,
+    Workers,
     option,
 )
 from deciban.cli.show import echo, print_written
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from deciban._workers import Workers
+    import deciban._workers
     from deciban.cli.files import Source
     from deciban.cli.tables import Table as InputTable
     from deciban.evidence import Evidence, PriorEstimate
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-EXAMPLE = "Example: deciban predict iris.deciban iris-new.csv -o out.csv --prior uniform"
 _ROWS = 16_384  # of a batch: one size, so that a CDA is compiled once
 
 
@@ -50,89 +47,98 @@ def predict(
     table: Table,
     output: OutputTable,
     prior: ModelPrior = "empirical",
-    estimate_prior: Annotated[
-        bool, option("Take the class mix of this table, estimated from the evidence of all rows, as"
-                     " the prior: deciban predict iris.deciban iris-new.csv -o out.csv "
-                     "--estimate-prior.", None, "--estimate-prior"),
-    ] = False,
     costs: Costs = None,
-    hierarchy: HierarchyFile = None,
+    hierarchy: Annotated[
+        str | None, option('Tree of the classes: a .json file such as {"mammal": ["cat", "dog"], '
+                           '"bird": "bird"}, or a table of child and parent.', "FILE"),
+    ] = None,
     confidence: Annotated[
-        float | None, option("With --hierarchy: probability that an answer must have (default "
-                             "0.95).", "0.5-1"),
+        float | None, option("With --hierarchy: the least posterior of an answer (default 0.95).",
+                             "0.5-1"),
     ] = None,
     outlier: Annotated[
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
                       "flag, which is faster.", "0-1"),
     ] = 0.01,
-    cluster: Cluster = None,
-    workers: LocalWorkers = None,
-    table_format: Format = None,
+    workers: Workers = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Tell for each row of a table what it says about the classes.
+    """Compute evidence, posteriors and a decision for each row of a table.
 
-    Columns that the model does not use are carried along unchanged. Added are the log-likelihood of
-    each class in nats (they sum to zero in each row), the ILRL, the strength of the evidence in
-    decibans, the posterior probability of each class, the decision, and whether the row is an
-    outlier. With --hierarchy also the answer, the lowest node of the tree with a posterior of at
-    least --confidence, which may be a class. Rows are read and written in batches, so that memory
-    stays flat (with --estimate-prior the evidence of all rows is held).
+    Adds the log-likelihood of each class in nats (they sum to zero in each row), the ILRL, the
+    strength of the evidence in decibans, the posterior of each class, the decision, and whether the
+    row is an outlier. With --hierarchy, adds the answer: the lowest node of the tree whose
+    posterior reaches --confidence. Columns that the model does not use are copied. Rows are
+    processed in batches, and memory stays flat.
+
+    With '--prior estimate', the prior is the class mix of this table, estimated from the evidence
+    of all rows, which is held in memory.
 
     TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
-    a folder, such as out/: it gets a Parquet file for each part of the input and a manifest, and a
-    run that was stopped goes on where it was when the command is given again.
+    a folder such as out/, which gets a Parquet file for each part of the input, and a manifest. To
+    continue an interrupted run, give the command again.
+
+    Example: deciban predict iris.deciban iris-new.csv -o out.csv --prior uniform
     """
     from deciban._workers import open_workers
-    from deciban.cli.features import load_model
-    from deciban.cli.hierarchy import read_hierarchy
-    from deciban.cli.operating import describe_decisions, parse_costs, parse_prior
     from deciban.cli.outputs import require_output, split_files, write_output
     from deciban.cli.provenance import hash_inputs
+
+    beside = (model, prior, costs, hierarchy)
+    files = require_output(output, table, beside, many=workers is not None, force=force)
+    job = _make_job(model, prior, costs, hierarchy, confidence, outlier)
+    parts = split_files(job, files, output)
+    plan = {
+        "command": "predict", "model": hash_inputs([str(model)])[0]["sha256"],
+        "settings": {**job.settings, "estimate_prior": prior == "estimate"},
+    }  # fmt: skip
+    mix = None
+    packages = ("jax",) if "jax" in sys.modules else ()  # loading a CDA imports it
+    with open_workers(workers, packages) as crew:
+        if prior == "estimate":
+            mix = _estimate_prior(crew, job, parts)
+            job = replace(job, prior=dict(mix))
+        counts = write_output(crew, job, parts, output, plan, force=force)
+    _print_counts(counts, job, mix, output, as_json)
+
+
+def _make_job(
+    model: Path, prior: str, costs: str | None, hierarchy: str | None, confidence: float | None,
+    outlier: float,
+) -> _Prediction:  # fmt: skip
+    """What the options ask for, checked."""
+    from deciban.cli.features import load_model
+    from deciban.cli.hierarchy import read_hierarchy
+    from deciban.cli.operating import parse_costs, parse_prior
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
     if confidence is not None and hierarchy is None:
-        raise InputError(
-            "--confidence must come with --hierarchy; got it alone. Add --hierarchy FILE, or leave "
-            "it out."
-        )
-    confidence = 0.95 if confidence is None else confidence
-    if not 0.5 < confidence < 1:
+        raise InputError("--confidence is about answers from a tree. Add --hierarchy FILE.")
+    if confidence is not None and not 0.5 < confidence < 1:
         raise InputError(f"--confidence must lie between 0.5 and 1; got {confidence}. Give 0.95.")
-    if estimate_prior and prior != "empirical":
-        raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
-    many = cluster is not None or workers is not None
-    files = require_output(output, table, (model, prior, costs, hierarchy), many=many, force=force)
     estimator = load_model(model)
     classes = tuple(estimator.classes_.tolist())
-    before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    counts = estimator.class_counts_.tolist()
+    before = None if prior == "estimate" else parse_prior(prior, "--prior", classes, counts)
     prices = parse_costs(costs, "--costs", classes)
     tree = None if hierarchy is None else read_hierarchy(hierarchy, classes)
-    job = _Prediction(estimator, table_format, outlier, before, prices, tree, confidence)
-    parts = split_files(job, files, output)
-    decisions = describe_decisions(None if estimate_prior else before, prices)
-    if tree is not None:
-        decisions |= {"hierarchy": repr(tree), "confidence": confidence}
-    plan = {
-        "command": "predict", "model": hash_inputs([str(model)])[0]["sha256"],
-        "settings": {**decisions, "estimate_prior": estimate_prior, "outlier": outlier},
-    }  # fmt: skip
-    mix = None
-    packages = ("jax",) if "jax" in sys.modules else ()  # loading a CDA imports it
-    with open_workers(cluster, workers, packages) as pool:
-        if estimate_prior:
-            mix = _estimate_prior(pool, job, parts)
-            job = replace(job, prior=dict(mix))
-        counts = write_output(pool, job, parts, output, plan, force=force)
+    return _Prediction(estimator, outlier, before, prices, tree, confidence or 0.95)
+
+
+def _print_counts(
+    counts: Counter[Hashable], job: _Prediction, mix: PriorEstimate | None, output: str,
+    as_json: bool,
+) -> None:  # fmt: skip
+    classes = job.model.classes_.tolist()
     found: dict[str, Any] = {
         "rows": counts["rows"],
         "decisions": {str(label): counts["decision", str(label)] for label in classes},
     }
     numbers = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
     sentence = f"{count(found['rows'], 'row')}: {numbers}"
-    if outlier:
+    if job.outlier:
         found["outliers"] = counts["outliers"]
         sentence += f"; {count(found['outliers'], 'outlier')}"
     if mix is not None:
@@ -144,14 +150,16 @@ def predict(
     print_written(sentence, found, output, as_json)
 
 
-def _estimate_prior(workers: Workers, job: _Prediction, parts: Sequence[Source]) -> PriorEstimate:
+def _estimate_prior(
+    crew: deciban._workers.Workers, job: _Prediction, parts: Sequence[Source]
+) -> PriorEstimate:
     """The class mix of a table, tested against that of the training rows."""
     from deciban.evidence import Evidence
 
-    found = [evidence for part in workers.map(job.evidence, parts) for evidence in part]
+    found = [evidence for part in crew.map(job.evidence, parts) for evidence in part]
     if not found:
         raise TableError(
-            "must have rows to estimate their class mix; got none. Give --prior.",
+            "has no rows to estimate a class mix from. Give another --prior.",
             file=name_source(os.fspath(parts[0])),
         )
     training_mix = job.model.class_counts_ / job.model.class_counts_.sum()
@@ -160,15 +168,24 @@ def _estimate_prior(workers: Workers, job: _Prediction, parts: Sequence[Source])
 
 @dataclass(frozen=True)
 class _Prediction:
-    """What makes evidence, posteriors and decisions of a table of features."""
+    """Turns a table of features into evidence, posteriors and decisions."""
 
     model: Any
-    table_format: str | None
     outlier: float
     prior: Any
     costs: Floats | None
     hierarchy: Hierarchy | None = None
     confidence: float = 0.95
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as plain data, for the manifest of a folder."""
+        from deciban.cli.operating import describe_decisions
+
+        found = describe_decisions(self.prior, self.costs) | {"outlier": self.outlier}
+        if self.hierarchy is not None:
+            found |= {"hierarchy": repr(self.hierarchy), "confidence": self.confidence}
+        return found
 
     @property
     def counted(self) -> list[str]:
@@ -187,7 +204,7 @@ class _Prediction:
         """A table with the columns of the model, and none of those that are added."""
         from deciban.cli.features import open_features
 
-        table = open_features(self.model.columns_, source, self.table_format)
+        table = open_features(self.model.columns_, source)
         table.refuse_columns(self._nothing, self._carried(table))
         return table
 
