@@ -39,9 +39,8 @@ def main() -> None:
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         address = client.submit(find_address, workers=workers[:1], pure=False).result()
         command = ["fit", arguments.table, *options, "--coordinator", address]
-        command += ["--processes", str(len(workers)), "--process"]
         jobs = [
-            client.submit(train, [*command, str(k)], workers=[worker], pure=False, retries=0)
+            client.submit(train, [*command, "--processes", f"{k}/{len(workers)}"], workers=[worker], pure=False, retries=0)
             for k, worker in enumerate(workers)
         ]
         results = client.gather(jobs)

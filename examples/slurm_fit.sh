@@ -17,6 +17,6 @@ table=$1 label=$2 model=$3
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 port=$((20000 + SLURM_JOB_ID % 10000))
 
-# srun tells each process its number, which `deciban fit` reads where --process is missing.
+# srun tells each process its number, which `deciban fit` reads where --processes has none.
 srun deciban fit "$table" --label "$label" --output "$model" \
     --coordinator "$first:$port" --processes "$SLURM_NTASKS"

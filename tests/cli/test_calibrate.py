@@ -294,7 +294,7 @@ def test_nothing_is_written_over(two):
     with pytest.raises(InputError, match=r"--output .* exists"):
         fitted(path, truth="class=same")
     applied(calibrator, path)
-    with pytest.raises(InputError, match="only --force"):
+    with pytest.raises(InputError, match="pass --force"):
         applied(calibrator, path)
     applied(calibrator, path, "--force")
 

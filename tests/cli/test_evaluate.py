@@ -108,7 +108,7 @@ def test_posteriors_give_their_prior_back(three, tmp_path):
         assert found["cross_entropy"] == pytest.approx(
             metrics.cross_entropy(truth, evidence), rel=1e-6
         )
-    with pytest.raises(InputError, match="Give --posteriors"):
+    with pytest.raises(InputError, match="give --posteriors"):
         run(path, "--truth", "class")
 
 

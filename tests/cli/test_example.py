@@ -46,7 +46,7 @@ def test_one_file_is_written_here_or_where_one_says(folder):
 
 def test_nothing_is_written_over_and_all_or_none(folder):
     (folder / "key.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"key\.txt exists\. Choose another name; only --force"):
+    with pytest.raises(InputError, match=r"key\.txt exists\. Choose another name, or pass --force"):
         run("example", "--all")
     assert [path.name for path in folder.iterdir()] == ["key.txt"]
     run("example", "--all", "--force")

@@ -53,7 +53,7 @@ def test_the_page_holds_the_samples_of_a_table_and_is_not_overwritten(tmp_path, 
     assert data["classes"] == ["0", "1"]
     assert data["samples"]["total"] == 4
     assert "<h1>scores.csv</h1>" in path.read_text()
-    with pytest.raises(InputError, match="only --force overwrites"):
+    with pytest.raises(InputError, match="pass --force to overwrite"):
         run(scores, "--truth", "class", "-o", path)
 
 

@@ -240,10 +240,10 @@ MALFORMED = {
     "carriage returns alone": ("t.csv", "a,b\r1,2\r", "carriage returns alone"),
     "rows that end in returns": ("t.csv", "id\n001\r002\r003\n", "carriage return within line 2"),
     "a return in a cell": ("t.csv", "a,b\r\n1,2\r\n3\r,4\r\n", "carriage return within line 3"),
-    "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs between.* Pass --format tsv"),
-    "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas between.* Pass --format csv"),
+    "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs between.* Rename it to .tsv"),
+    "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas between.* Rename it to .csv"),
     "semicolons": ("t.csv", "a;b\n1;2\n", "has semicolons.*decimal points"),
-    "JSON as CSV": ("t.csv", '{"a": 1, "b": 2}\n', "Pass --format jsonl"),
+    "JSON as CSV": ("t.csv", '{"a": 1, "b": 2}\n', "Rename it to .jsonl"),
     "CSV as JSON lines": ("t.jsonl", "a,b\n1,2\n", "no JSON object on line 1"),
     "Parquet as CSV": ("t.csv", parquet(FRAME), "is Parquet, not UTF-8"),
     "Arrow as CSV": ("t.csv", arrow(FRAME), "is Arrow IPC, not"),
@@ -359,7 +359,7 @@ def test_folders_and_devices_are_not_tables(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         open_table(tmp_path / "folder.csv")
     with pytest.raises(InputError, match="is a device"):
-        open_table("/dev/zero", "csv")
+        open_table("/dev/zero")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -462,29 +462,27 @@ class Standard:
 
 
 @pytest.mark.parametrize(
-    ("format", "content"),
+    "content",
     [
-        (None, b"a,b\n1,2\n"),
-        ("csv", gzip.compress(b"a,b\n1,2\n", mtime=0)),
-        ("tsv", b"a\tb\n1\t2\n"),
-        ("ndjson", b'{"a": 1, "b": 2}\n'),
-        ("parquet", parquet(pl.DataFrame({"a": [1], "b": [2]}))),
-        (".arrow", arrow(pl.DataFrame({"a": [1], "b": [2]}))),
+        b"a,b\n1,2\n",
+        gzip.compress(b"a,b\n1,2\n", mtime=0),
+        b"a\tb\n1\t2\n",
+        b'{"a": 1, "b": 2}\n',
+        parquet(pl.DataFrame({"a": [1], "b": [2]})),
+        arrow(pl.DataFrame({"a": [1], "b": [2]})),
     ],
     ids=["csv", "gzip", "tsv", "ndjson", "parquet", "arrow"],  # bytes may hold the time
 )
-def test_standard_input_is_read_in_any_format_and_more_than_once(monkeypatch, format, content):  # noqa: A002
+def test_standard_input_is_read_in_any_format_and_more_than_once(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", Standard(content))
-    assert open_table("-", format).columns == ["a", "b"]
-    assert [tuple(map(str, row)) for row in read_table("-", format).rows()] == [("1", "2")]
+    assert open_table("-").columns == ["a", "b"]
+    assert [tuple(map(str, row)) for row in read_table("-").rows()] == [("1", "2")]
 
 
-def test_what_is_wrong_with_standard_input_or_format_is_said(monkeypatch):
+def test_what_is_wrong_with_standard_input_is_said(monkeypatch):
     monkeypatch.setattr(sys, "stdin", Standard())
     with pytest.raises(InputError, match="standard input is empty"):
         read_table("-")
-    with pytest.raises(InputError, match=r"--format must be one of .*'parqet'.*'parquet'"):
-        read_table("-", "parqet")
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="standard input is closed"):
         read_table("-")
@@ -495,9 +493,9 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(b"a,b\n1,2\n",))
     writer.start()
-    assert open_table(pipe, "csv").columns == ["a", "b"]
+    assert open_table(pipe).columns == ["a", "b"]
     writer.join()
-    assert read_table(pipe, "csv").rows() == [("1", "2")]
+    assert read_table(pipe).rows() == [("1", "2")]
 
 
 def test_a_name_with_stars_is_a_name(tmp_path):

@@ -47,12 +47,15 @@ Source = str | os.PathLike[str]  # a file, some rows of one, or - for standard i
 
 
 def format_of(path: str, *, output: bool = False, default: str | None = None) -> str:
-    """Format of a file by its extension, and of standard input by its first bytes.
+    """Format of a file by its extension, and of standard input and pipes by their first bytes.
 
     Other extensions have the ``default``, or are an error.
     """
-    if path == "-":
-        return "csv" if output else _sniff(locate(path)[0])
+    if output and path == "-":
+        return "csv"
+    pipe = not (default or output or Path(path).suffix or Path(path).is_file())  # /dev/fd/63
+    if path == "-" or pipe:
+        return _sniff(locate(path)[0])
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = suffixes[-1:] == [".gz"]
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]), default)

@@ -146,7 +146,7 @@ def refuse_probabilities(values: Floats) -> None:
         if (np.abs(values.sum(axis=1) / total - 1) <= _rounding(values)).all():
             raise InputError(
                 f"the columns must be log-likelihoods; they are positive and sum to {what} in "
-                f"every row. Give --posteriors auto and --prior, if they are posteriors."
+                "every row. If they are posteriors, give --posteriors and the prior they contain."
             )
 
 
