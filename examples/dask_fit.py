@@ -40,9 +40,12 @@ def main() -> None:
         address = client.submit(find_address, workers=workers[:1], pure=False).result()
         command = ["fit", arguments.table, *options, "--coordinator", address]
         jobs = [
-            client.submit(train, [*command, "--processes", f"{k}/{len(workers)}"], workers=[worker], pure=False, retries=0)
+            client.submit(
+                train, [*command, "--processes", f"{k}/{len(workers)}"], workers=[worker],
+                pure=False, retries=0,
+            )
             for k, worker in enumerate(workers)
-        ]
+        ]  # fmt: skip
         results = client.gather(jobs)
     for status, said in results:
         if status:

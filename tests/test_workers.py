@@ -126,9 +126,7 @@ def test_a_lost_cluster_ends_in_a_sentence(own_cluster, monkeypatch):
 @pytest.mark.parametrize("address", ["nonsense", "http://localhost:8786", "tls://localhost:8786"])
 def test_what_is_not_an_address_is_refused(address):
     with (
-        pytest.raises(
-            ClusterError, match=f"must be the address of a Dask scheduler; got {address}"
-        ),
+        pytest.raises(ClusterError, match=f"the address of a Dask scheduler; got {address}"),
         open_workers(address),
     ):
         pass
