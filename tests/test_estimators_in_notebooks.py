@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 import deciban
-from deciban import calibration, discriminant
+from deciban import calibration, discriminant, open_set, same_source
 
 NEEDS = {"CalibratedEvidenceClassifier": LogisticRegression()}
 ESTIMATORS = sorted(
     {
         value
-        for module in (calibration, discriminant)
+        for module in (calibration, discriminant, open_set, same_source)
         for name in module.__all__
         if inspect.isclass(value := getattr(module, name)) and issubclass(value, BaseEstimator)
     },

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from deciban._validation.labels import encode_labels, read_labels
 from deciban.evidence import SCALES, Evidence
@@ -168,6 +167,8 @@ def _neighbors(
     """Places among ``rows`` of the nearest samples in base space, each with its distance."""
     Z = np.asarray(model.transform(_take(X, rows)))
     own = np.searchsorted(rows, chosen)
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     search = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, len(Z))).fit(Z)
     found = zip(own, *search.kneighbors(Z[own]), strict=True)
     return [
