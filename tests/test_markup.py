@@ -1,4 +1,4 @@
-from deciban._markup import Bar, Tint, Words, listing, paragraph, represent, table
+from deciban._markup import Shaded, listing, paragraph, represent, table
 
 HOSTILE = "<script>alert(1)</script>\"' & \u202e"
 
@@ -7,7 +7,7 @@ def test_text_of_users_cannot_become_markup():
     whole = represent(
         paragraph(HOSTILE, lead=HOSTILE, tone="good"),
         listing([HOSTILE]),
-        table(HOSTILE, [HOSTILE], [[HOSTILE, HOSTILE, Bar(HOSTILE, 0.5), Words(HOSTILE)]]),
+        table(HOSTILE, [HOSTILE], [[HOSTILE, HOSTILE, Shaded(HOSTILE, 0.5), HOSTILE]]),
     )
     assert "<script" not in whole
     assert "\u202e" not in whole
@@ -16,6 +16,6 @@ def test_text_of_users_cannot_become_markup():
 
 
 def test_bars_and_tints_stay_within_their_cell():
-    cells = table("t", ["a", "b", "c"], [["row", Bar("1", 1.7), Tint("2", -0.5)]])
+    cells = table("t", ["a", "b", "c"], [["row", Shaded("1", 1.7), Shaded("2", tint=-0.5)]])
     assert "transparent 100%" in cells
     assert "rgb(0 114 178 / 0%)" in cells

@@ -18,11 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def clean_text(value: object) -> str:
-    """A value as text that any page can hold: no control characters, no lone surrogates.
-
-    >>> clean_text("a" + chr(0) + "b")
-    'a�b'
-    """
+    """A value as text that any page can hold: no control characters, no lone surrogates."""
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
     return _CONTROL.sub("\ufffd", whole)
 
@@ -38,16 +34,12 @@ def number(value: float, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
-        return _power(value)
+        mantissa, power = f"{value:.1e}".split("e")
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"{mantissa} × 10{raised}".replace("-", "−")
     size = 0 if value == 0 else math.floor(math.log10(abs(value)))
     text = f"{value:,.{max(0, digits - 1 - size)}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
-
-
-def _power(value: float) -> str:
-    mantissa, power = f"{value:.1e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa} × 10{raised}".replace("-", "−")
 
 
 def percent(share: float, digits: int = 2) -> str:
@@ -62,21 +54,13 @@ def percent(share: float, digits: int = 2) -> str:
 
 
 def shorten(value: object, most: int = 18) -> str:
-    """A name in one line, cut where it is long.
-
-    >>> shorten("a very long name of a class", 12)
-    'a very long…'
-    """
+    """A name in one line, cut to at most so many characters."""
     whole = " ".join(clean_text(value).split()) or "(no name)"
     return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
 
 
 def count_by_class(classes: Sequence[object], counts: Sequence[int], most: int = 6) -> str:
-    """The number of samples in each class.
-
-    >>> count_by_class(["no", "yes"], [1710, 60])
-    'class no: 1,710; class yes: 60'
-    """
+    """The number of samples in each class: "class no: 1,710; class yes: 60"."""
     pairs = list(zip(classes, counts, strict=True))
     shown = "; ".join(f"class {shorten(label, 40)}: {n:,}" for label, n in pairs[:most])
     left = len(pairs) - most
@@ -84,11 +68,7 @@ def count_by_class(classes: Sequence[object], counts: Sequence[int], most: int =
 
 
 def in_unit(value: float, unit: str) -> str:
-    """A number without its unit; a fraction in percent.
-
-    >>> in_unit(0.12345, "bit"), in_unit(0.12345, "fraction"), in_unit(float("nan"), "fraction")
-    ('0.123', '12.3 %', '–')
-    """
+    """A number without its unit; a fraction in percent."""
     return percent(value, 3) if unit == "fraction" and value == value else number(value)
 
 
@@ -106,10 +86,9 @@ def to_plain(value: Any) -> Any:
     """Plain data for JSON: NaN is None, infinities are "inf" and "-inf"."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(entry) for name, entry in asdict(value).items()}
-    if hasattr(value, "_asdict"):
-        return {name: to_plain(entry) for name, entry in value._asdict().items()}
+    if is_dataclass(value) or hasattr(value, "_asdict"):
+        fields = asdict(value) if is_dataclass(value) else value._asdict()  # type: ignore[arg-type]
+        return {name: to_plain(entry) for name, entry in fields.items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -120,8 +99,7 @@ def to_plain(value: Any) -> Any:
 _STYLE = """\
 .deciban-html { font: 13px/1.5 system-ui, sans-serif; color: inherit; max-width: 62rem; }
 .deciban-html .deciban-scroll { overflow-x: auto; }
-.deciban-html p, .deciban-html ul { margin: .3em 0; padding: 0; }
-.deciban-html ul { padding-left: 1.3em; }
+.deciban-html :is(p, ul) { margin: .3em 0; padding: 0; } .deciban-html ul { padding-left: 1.3em; }
 .deciban-html .deciban-table { border-collapse: collapse; margin: .3em 0; font-size: 1em;
   font-variant-numeric: tabular-nums; color: inherit; background: none; }
 .deciban-html .deciban-table :is(th, td) { text-align: left; vertical-align: baseline;
@@ -136,29 +114,18 @@ _STYLE = """\
 .deciban-html .deciban-fair { border-color: #c47a00; }
 .deciban-html .deciban-poor { border-color: #d1440c; }
 """
+_LONG = 40  # characters of a sentence, which takes several lines
 
 
-class Bar(NamedTuple):
-    """A cell with a bar behind its text, whose length is a share of the cell's width."""
-
-    text: str
-    share: float
-
-
-class Tint(NamedTuple):
-    """A cell whose ground is the darker the larger a share is."""
+class Shaded(NamedTuple):
+    """A cell with a bar or a tint behind its text; both are shares from 0 to 1."""
 
     text: str
-    share: float
+    bar: float | None = None
+    tint: float = 0.0
 
 
-class Words(NamedTuple):
-    """A cell with a sentence, which may take several lines."""
-
-    text: str
-
-
-Cell = str | Bar | Tint | Words
+Cell = str | Shaded
 
 
 def represent(*parts: str) -> str:
@@ -190,23 +157,15 @@ def table(label: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) ->
 
 
 def escape(value: object) -> str:
-    """A value as text of an element or an attribute.
-
-    >>> escape('<b>"x"</b>')
-    '&lt;b&gt;&quot;x&quot;&lt;/b&gt;'
-    """
     return html.escape(clean_text(value), quote=True)
 
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return f"<td>{escape(cell)}</td>"
-    if isinstance(cell, Words):
-        return f'<td class="deciban-text">{escape(cell.text)}</td>'
-    share = min(max(cell.share, 0.0), 1.0)
-    if isinstance(cell, Bar):
-        end = f"{100 * share:.3g}%"
+        kind = ' class="deciban-text"' if len(cell) > _LONG else ""
+        return f"<td{kind}>{escape(cell)}</td>"
+    ground = f"rgb(0 114 178 / {45 * min(max(cell.tint, 0.0), 1.0):.3g}%)"
+    if cell.bar is not None:
+        end = f"{100 * min(max(cell.bar, 0.0), 1.0):.3g}%"
         ground = f"linear-gradient(to right, rgb(0 114 178 / 35%) {end}, transparent {end})"
-    else:
-        ground = f"rgb(0 114 178 / {45 * share:.3g}%)"
     return f'<td style="background: {ground}">{escape(cell.text)}</td>'

@@ -1,5 +1,7 @@
 """Which system is better, in words."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -18,13 +20,13 @@ def data(rng):
 
 def rank(y, **systems):
     evidence = {name: Evidence.from_llr(llr) for name, llr in systems.items()}
-    return rank_systems(y, evidence, compare(y, evidence, **SETTINGS), **SETTINGS)
+    verdict, sentences = rank_systems(y, evidence, compare(y, evidence, **SETTINGS), **SETTINGS)
+    return SimpleNamespace(verdict=verdict, sentences=sentences)
 
 
 def test_a_system_that_only_shouts_is_to_be_recalibrated(data):
     y, llr = data
     found = rank(y, loud=5 * llr, plain=llr)
-    assert found.best == "plain"
     assert found.verdict.big == "plain is better"
     assert "Chance does not explain this" in found.sentences[0]
     assert "one of calibration: recalibrate loud" in found.sentences[0]
@@ -54,21 +56,19 @@ def test_the_same_evidence_makes_no_difference(data):
 def test_the_best_of_three_is_compared_with_each_of_the_others(data, rng):
     y, llr = data
     found = rank(y, loud=5 * llr, noisy=0.1 * rng.normal(size=len(llr)), plain=llr)
-    assert found.best == "plain"
     assert found.verdict.big == "plain is the best"
-    assert list(dict.fromkeys(d.systems for d in found.differences)) == [
-        ("plain", "loud"),
-        ("plain", "noisy"),
+    assert [sentence.split(" and ")[1].split()[0] for sentence in found.sentences] == [
+        "loud",
+        "noisy",
     ]
-    assert all(d.difference < 0 for d in found.differences if d.key == "cllr")
 
 
 def test_without_resamples_nothing_is_said_about_chance(data):
     y, llr = data
     systems = {"a": Evidence.from_llr(llr), "b": Evidence.from_llr(3 * llr)}
-    found = rank_systems(y, systems, compare(y, systems, n_resamples=0), n_resamples=0)
-    assert found.verdict.big == "a costs the least"
-    assert "not tested" in found.verdict.word
+    verdict, _ = rank_systems(y, systems, compare(y, systems, n_resamples=0), n_resamples=0)
+    assert verdict.big == "a costs the least"
+    assert "not tested" in verdict.word
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,15 @@
-"""Assessments and comparisons as tables for notebooks."""
+"""Results as tables for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deciban._markup import (
-    Cell,
-    Words,
-    count_by_class,
-    in_unit,
-    listing,
-    paragraph,
-    represent,
-    shorten,
-    table,
-)
+from deciban._markup import count_by_class, in_unit, listing, paragraph, represent, shorten, table
 
 if TYPE_CHECKING:
     from deciban.assessment.conditions import Conditions
-    from deciban.assessment.results import Assessment, Comparison, Difference, Quantity
+    from deciban.assessment.results import Assessment, Comparison
 
 _MAX_ROWS = 20
 
@@ -28,13 +18,20 @@ def represent_assessment(assessment: Assessment) -> str:
     """HTML of an assessment: verdicts, and quantities with intervals."""
     classes = count_by_class(assessment.classes, assessment.counts)
     parts = [paragraph(f"of {sum(assessment.counts):,} samples: {classes}", lead="Assessment")]
-    if assessment.design:  # without intervals there is nothing to act on
-        for v in assessment.verdicts:
-            lead = f"{v.what.capitalize()}: {v.big}"
-            parts.append(paragraph(f"({v.word}). {v.sentence}", lead=lead, tone=v.tone))
-    level = f"{100 * assessment.confidence:g} % interval"
-    columns = ["quantity", "value", level, "unit", "what it says"]
-    rows = [_quantity_row(q) for q in assessment.quantities[:_MAX_ROWS]]
+    for v in assessment.verdicts if assessment.design else ():  # without intervals, no action
+        lead = f"{v.what.capitalize()}: {v.big}"
+        parts.append(paragraph(f"({v.word}). {v.sentence}", lead=lead, tone=v.tone))
+    columns = [
+        "quantity",
+        "value",
+        f"{100 * assessment.confidence:g} % interval",
+        "unit",
+        "meaning",
+    ]
+    rows = []
+    for q in assessment.quantities[:_MAX_ROWS]:
+        value, _, interval = str(q).rstrip(")").partition(" (")
+        rows.append([shorten(q.label, 80), value, interval or "–", _unit(q.unit), q.meaning])
     parts.append(table("Quantities with their intervals", columns, rows))
     return _finish(parts, len(assessment.quantities), "quantities", assessment)
 
@@ -46,7 +43,11 @@ def represent_comparison(comparison: Comparison) -> str:
     columns = ["quantity", "a", "b", level, "unit", "verdict"]
     parts = [paragraph(f"of {len(comparison.systems)} systems", lead="Comparison")]
     for name in others[:_MAX_ROWS]:
-        rows = [_difference_row(d) for d in comparison.differences if d.systems[1] == name]
+        rows = [
+            [shorten(d.label, 80), in_unit(d.a, d.unit), in_unit(d.b, d.unit), str(d),
+             _unit(d.unit), shorten(d.verdict, 50) if d.verdict else "–"]
+            for d in comparison.differences if d.systems[1] == name
+        ]  # fmt: skip
         says = f"a is {shorten(first, 40)}, b is {shorten(name, 40)}"
         parts += [paragraph(f"{says}."), table(says, columns, rows)]
     return _finish(parts, len(others), "systems", comparison)
@@ -55,13 +56,14 @@ def represent_comparison(comparison: Comparison) -> str:
 def represent_conditions(conditions: Conditions) -> str:
     """HTML of results by condition."""
     columns, (*each, mean, pooled) = conditions.table()
-    rows = [*each[:_MAX_ROWS], mean, pooled]
-    return represent(
-        paragraph(f"by {shorten(conditions.column, 40)}", lead="Results"),
-        table("Results by condition", columns, rows),
-        *_left_out(len(each), "conditions"),
-        listing(conditions.notes),
-    )
+    title = paragraph(f"by {shorten(conditions.column, 40)}", lead="Results")
+    rows = table("Results by condition", columns, [*each[:_MAX_ROWS], mean, pooled])
+    left = _left_out(len(each), "conditions")
+    return represent(title, rows, *left, listing(conditions.notes))
+
+
+def _unit(unit: str) -> str:
+    return "–" if unit in ("", "fraction") else unit
 
 
 def _left_out(count: int, name: str) -> list[str]:
@@ -75,22 +77,3 @@ def _finish(parts: Iterable[str], count: int, name: str, result: Assessment | Co
     lead = paragraph("", lead="Before quoting a number:")
     warnings = [lead, listing(result.warnings)] if result.warnings else []
     return represent(*parts, *_left_out(count, name), *design, *warnings)
-
-
-def _quantity_row(q: Quantity) -> list[Cell]:
-    value, _, interval = str(q).rstrip(")").partition(" (")
-    return [shorten(q.label, 80), value, interval or "–", _unit(q.unit), Words(q.meaning)]
-
-
-def _difference_row(d: Difference) -> list[Cell]:
-    a, b, difference, low, high = (
-        in_unit(x, d.unit) for x in (d.a, d.b, d.difference, d.low, d.high)
-    )
-    if d.low == d.low:
-        difference += f" ({low.removesuffix(' %')} to {high})"
-    verdict = shorten(d.verdict, 50) if d.verdict else "–"
-    return [shorten(d.label, 80), a, b, difference, _unit(d.unit), verdict]
-
-
-def _unit(unit: str) -> str:
-    return "–" if unit in ("", "fraction") else unit

@@ -204,18 +204,10 @@ REGISTRY = {one.key: one for one in _DEFINITIONS}
 _IN_BITS = {"cross_entropy": "cllr", "discrimination": "cllr_min", "calibration": "cllr_cal"}
 
 
-class CostKeys(NamedTuple):
-    """Keys of the total cost of evidence and of its parts."""
-
-    total: str
-    calibration: str
-    discrimination: str
-
-
-def cost_keys(in_bits: bool) -> CostKeys:
-    """Cllr and its parts, or the cross-entropy and its parts."""
-    keys = CostKeys("cross_entropy", "calibration", "discrimination")
-    return CostKeys(*map(_IN_BITS.__getitem__, keys)) if in_bits else keys
+def cost_keys(in_bits: bool) -> tuple[str, str, str]:
+    """Keys of the total cost, its calibration and its discrimination: Cllr, or cross-entropy."""
+    total, discrimination, calibration = _IN_BITS.values() if in_bits else _IN_BITS
+    return total, calibration, discrimination
 
 
 def base_key(key: str) -> str:

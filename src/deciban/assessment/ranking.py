@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -15,20 +15,7 @@ from deciban.assessment.quantities import cost_keys
 from deciban.assessment.results import Comparison, Difference, Verdict
 from deciban.evidence import Evidence
 
-_MOST_TIMES = 100  # as many samples as there are: nobody collects more
-
-
-class Ranking(NamedTuple):
-    """The system that costs the least, and what that is worth.
-
-    ``differences`` are those of the best system from each of the others; ``verdicts`` has the
-    whole in one tile, ``sentences`` one for each of the others.
-    """
-
-    best: str
-    differences: tuple[Difference, ...]
-    verdict: Verdict
-    sentences: tuple[str, ...]
+_MAX_TIMES = 100  # as many samples as there are: nobody collects more
 
 
 def values_of(comparison: Comparison, key: str) -> dict[str, float]:
@@ -39,37 +26,33 @@ def values_of(comparison: Comparison, key: str) -> dict[str, float]:
 
 def rank_systems(
     y_true: ArrayLike, systems: Mapping[str, Evidence], comparison: Comparison, **settings: Any
-) -> Ranking:
-    """Find the system that costs the least, and compare it with each of the others.
+) -> tuple[Verdict, tuple[str, ...]]:
+    """A verdict on the system that costs the least, and a sentence on each other system.
 
-    ``settings`` are those with which the systems were compared: where the best of more than two is
-    not the first, it is compared with the others, too.
+    If the best of more than two is not the first, it is compared with the others, too, under the
+    ``settings`` of the comparison.
     """
-    key = cost_keys(len(comparison.classes) == 2).total
+    key, (first, *_) = cost_keys(len(comparison.classes) == 2)[0], comparison.systems
     costs = values_of(comparison, key)
     best = min(costs, key=costs.__getitem__)
-    first, *_ = comparison.systems
     found = comparison.differences
     if best != first:
         found = tuple(_swap(one) for one in found if one.systems[1] == best)
         rest = {name: systems[name] for name in comparison.systems if name not in (first, best)}
         if rest:
-            more = compare(y_true, {best: systems[best], **rest}, **settings)
-            found += more.differences
+            found += compare(y_true, {best: systems[best], **rest}, **settings).differences
     rivals = [name for name in comparison.systems if name != best]
     each = {name: {d.key: d for d in found if d.systems[1] == name} for name in rivals}
     n = sum(comparison.counts)
     sentences = [_compare_costs(each[name], key, comparison.confidence, n) for name in rivals]
-    verdict = _headline(best, {name: each[name][key] for name in rivals})
-    return Ranking(best, found, verdict, tuple(sentences))
+    return _headline(best, {name: each[name][key] for name in rivals}), tuple(sentences)
 
 
 def judge_calibration_gain(comparison: Comparison, folds: int) -> Verdict:
-    """What calibration has changed: ``comparison`` is of the systems "before" and "after"."""
-    keys = cost_keys(len(comparison.classes) == 2)
-    one, part = comparison[keys.total], comparison[keys.calibration]
+    """The effect of calibration, from a comparison of the systems "before" and "after"."""
+    total, calibration, _ = cost_keys(len(comparison.classes) == 2)
+    one, part = comparison[total], comparison[calibration]
     before, after = (in_unit(value, one.unit) for value in (one.a, one.b))
-    what = "What did calibration change?"
     costs = (
         f"Before calibration the scores cost {before} {one.unit} ({one.label}; lower is better), "
         f"after it {after}. {_describe_change(one, comparison.confidence)} The part that is due to "
@@ -77,17 +60,16 @@ def judge_calibration_gain(comparison: Comparison, folds: int) -> Verdict:
         f"Each sample was calibrated by a fit to the others, in {folds} folds: calibration is "
         f"judged on samples that it had not seen."
     )
-    if one.verdict == "after better":
-        return Verdict(what, "It helps", "the evidence means more of what it says", "good", costs)
-    if one.verdict == "before better":
-        more = " There are too few samples, or the scores were calibrated already."
-        return Verdict(what, "It does harm", "use the scores as they are", "poor", costs + more)
-    if one.verdict == "same":
-        return Verdict(what, "Nothing", "the scores were calibrated already", "", costs)
-    if not one.verdict:
-        return Verdict(what, f"{before} → {after} {one.unit}", "not tested for chance", "", costs)
-    more = " The scores may be calibrated already, or the samples too few to tell."
-    return Verdict(what, "No clear gain", "chance may explain the change", "fair", costs + more)
+    big, word, tone, more = {
+        "after better": ("It helps", "the evidence means more of what it says", "good", ""),
+        "before better": ("It does harm", "use the scores as they are", "poor", " There are too "
+                          "few samples, or the scores were calibrated already."),
+        "same": ("Nothing", "the scores were calibrated already", "", ""),
+        "": (f"{before} → {after} {one.unit}", "not tested for chance", "", ""),
+        "cannot tell": ("No clear gain", "chance may explain the change", "fair", " The scores may "
+                        "be calibrated already, or the samples too few to tell."),
+    }[one.verdict]  # fmt: skip
+    return Verdict("What did calibration change?", big, word, tone, costs + more)
 
 
 def _swap(one: Difference) -> Difference:
@@ -101,19 +83,21 @@ def _swap(one: Difference) -> Difference:
 def _headline(best: str, rivals: Mapping[str, Difference]) -> Verdict:
     what = "Which system is better?" if len(rivals) == 1 else "Which system is best?"
     found = {one.verdict for one in rivals.values()}
-    if found == {"same"}:
-        return Verdict(what, "No difference", "the systems give the same evidence", "", "")
-    if "" in found:
-        word = "whether by chance was not tested: no resamples were taken"
-        return Verdict(what, f"{best} costs the least", word, "fair", "")
     equals = [name for name, one in rivals.items() if one.verdict != f"{best} better"]
-    if not equals:
+    suffice = "these samples do not suffice to say"
+    if found == {"same"}:
+        big, word, tone = "No difference", "the systems give the same evidence", ""
+    elif "" in found:
+        word = "whether by chance was not tested: no resamples were taken"
+        big, tone = f"{best} costs the least", "fair"
+    elif not equals:
         big = f"{best} is better" if len(rivals) == 1 else f"{best} is the best"
-        return Verdict(what, big, "these samples suffice to say so", "good", "")
-    if len(equals) == len(rivals):
-        return Verdict(what, "Cannot tell", "these samples do not suffice to say", "fair", "")
-    big = " or ".join([best, *equals])
-    return Verdict(what, big, "these samples do not suffice to say which of them", "fair", "")
+        word, tone = "these samples suffice to say so", "good"
+    elif len(equals) == len(rivals):
+        big, word, tone = "Cannot tell", suffice, "fair"
+    else:
+        big, word, tone = " or ".join([best, *equals]), f"{suffice} which of them", "fair"
+    return Verdict(what, big, word, tone, "")
 
 
 def _compare_costs(found: Mapping[str, Difference], key: str, confidence: float, n: int) -> str:
@@ -131,14 +115,12 @@ def _compare_costs(found: Mapping[str, Difference], key: str, confidence: float,
         return sentence
     gain, half = abs(one.difference), (one.high - one.low) / 2
     times = math.ceil((half / gain) ** 2) if gain > 0 else math.inf
-    remedy = ""
-    if 1 < times <= _MOST_TIMES:
-        remedy = f" If the difference stays what it is, about {times} times as many would."
-    return f"{sentence} These {n:,} samples do not suffice to tell which one is better.{remedy}"
+    remedy = f" If the difference stays what it is, about {times} times as many would."
+    sentence += f" These {n:,} samples do not suffice to tell which one is better."
+    return sentence + (remedy if 1 < times <= _MAX_TIMES else "")
 
 
 def _describe_change(one: Difference, confidence: float) -> str:
-    """The difference with its interval, and whether this contains zero."""
     size = f"The difference is {number(one.difference)} {one.unit}"
     if math.isnan(one.low):
         return f"{size}; without resamples it has no interval."
@@ -150,21 +132,22 @@ def _describe_change(one: Difference, confidence: float) -> str:
 def _reason(found: Mapping[str, Difference], key: str) -> str:
     """Whether the better system tells the classes apart, or is calibrated, better."""
     best, rival = found[key].systems
-    ours, theirs = f"{best} better", f"{rival} better"
-    parts = cost_keys(key == "cllr")[:0:-1]
-    apart, calibrated = (found[part].verdict if part in found else "" for part in parts)
-    if calibrated == ours and apart == theirs:
+    ours = f"{best} better"
+    _, *parts = cost_keys(key == "cllr")
+    calibrated, apart = (found[part].verdict if part in found else "" for part in parts)
+    if calibrated == ours and apart == f"{rival} better":
         return (
             f" But {rival} tells the classes apart better: recalibrated, it may be the better one. "
             f"Recalibrate it and compare again."
         )
-    if calibrated == ours and apart == ours:
-        return (
-            f" {best} tells the classes apart better and is better calibrated: recalibration would "
-            f"improve {rival}, but not make up for all of it."
-        )
     if apart == ours:
-        return f" {best} tells the classes apart better: recalibrating {rival} would not change it."
+        lead = f" {best} tells the classes apart better"
+        if calibrated != ours:
+            return f"{lead}: recalibrating {rival} would not change it."
+        return (
+            f"{lead} and is better calibrated: recalibration would improve {rival}, but not make "
+            f"up for all of it."
+        )
     if calibrated == ours:
         return f" The difference is one of calibration: recalibrate {rival} and compare again."
     return ""

@@ -262,10 +262,13 @@ class Difference:
     better: str
     verdict: str
 
+    def __str__(self) -> str:
+        """The difference and its interval, without the unit; fractions are in percent."""
+        return _with_interval(self.difference, self.low, self.high, self.unit)
+
     def __repr__(self) -> str:
-        said = _with_interval(self.difference, self.low, self.high, self.unit)
         unit = self.unit.replace("fraction", "")
-        return f"{self.key}, {self.systems[0]} − {self.systems[1]}: {said} {unit}".rstrip()
+        return f"{self.key}, {self.systems[0]} − {self.systems[1]}: {self} {unit}".rstrip()
 
 
 @dataclass(frozen=True, repr=False)
@@ -325,21 +328,15 @@ class Comparison:
         return found
 
     def __repr__(self) -> str:
-        rows = [("", "a", "b", "a − b", "")] + [
-            (
-                d.key,
-                in_unit(d.a, d.unit),
-                in_unit(d.b, d.unit),
-                _with_interval(d.difference, d.low, d.high, d.unit),
-                d.verdict,
-            )
-            for d in self.differences
-        ]
-        each = len(self.differences) // (len(self.systems) - 1)
-        lines = []
-        for k, name in enumerate(self.systems[1:]):
+        header, lines = ("", "a", "b", "a − b", ""), []
+        for name in self.systems[1:]:
+            rows = [
+                (d.key, in_unit(d.a, d.unit), in_unit(d.b, d.unit), str(d), d.verdict)
+                for d in self.differences
+                if d.systems[1] == name
+            ]
             lines.append(f"Comparison: a is {self.systems[0]}, b is {name}")
-            lines += align_cells([rows[0], *rows[1 + k * each : 1 + (k + 1) * each]])
+            lines += align_cells([header, *rows])
         if self.design:
             lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
         return "\n".join(lines)

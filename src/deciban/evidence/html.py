@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from deciban._markup import Bar, Cell, Words, number, paragraph, percent, represent, shorten, table
+from deciban._markup import Cell, Shaded, number, paragraph, percent, represent, shorten, table
 from deciban._validation.arrays import Floats
 from deciban.evidence.units import SCALES, from_nats
 from deciban.simplex import logparts
@@ -48,10 +48,10 @@ def _rows(
             f"{i:,}",
             a if llr > 0 else "none",
             number(round(float(from_nats(llr, "deciban")), 1)),
-            Words(str(_SCALE.describe([llr], a, b)[0])),
+            str(_SCALE.describe([llr], a, b)[0]),
             *(_bar(float(posteriors[i, k])) for k in shown),
         ]
 
 
-def _bar(posterior: float) -> Bar:
-    return Bar("under 0.01 %" if 0 < posterior < 1e-4 else percent(posterior), posterior)
+def _bar(posterior: float) -> Shaded:
+    return Shaded("under 0.01 %" if 0 < posterior < 1e-4 else percent(posterior), posterior)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 
-from deciban._markup import Cell, Tint, number, paragraph, percent, represent, shorten, table
+from deciban._markup import Cell, Shaded, number, paragraph, percent, represent, shorten, table
 from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import as_labels, index_of, index_pair
 from deciban._validation.scalars import Rng, as_generator, require_bool, require_whole
@@ -338,7 +338,7 @@ def represent_pairs(divergences: Floats, eers: Floats, classes: tuple[Hashable, 
         if i == j:
             return "–"
         d, eer = float(divergences[i, j]), float(eers[i, j])
-        return Tint(f"{number(d)} nat" if i < j else percent(eer, 3), 2 * eer)
+        return Shaded(f"{number(d)} nat" if i < j else percent(eer, 3), tint=2 * eer)
 
     rows = [[name, *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
     more = f"… and {D - len(names):,} more classes. " if len(names) < D else ""

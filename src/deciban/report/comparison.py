@@ -90,11 +90,11 @@ def comparison_report(
     given = dict(settings or {})
     if comparison is None:
         comparison = compare(y_true, systems, **given)
-    ranking = rank_systems(y_true, systems, comparison, **given)
+    verdict, sentences = rank_systems(y_true, systems, comparison, **given)
     return _write(
         y_true, systems, comparison, given, descriptions or {}, provenance,
-        title=title, kind="Comparison of systems", verdict=ranking.verdict,
-        sentences=ranking.sentences, warnings=comparison.warnings,
+        title=title, kind="Comparison of systems", verdict=verdict,
+        sentences=sentences, warnings=comparison.warnings,
         lead=f"{len(systems)} systems on the same ",
     )  # fmt: skip
 
