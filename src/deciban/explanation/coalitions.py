@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -183,19 +184,20 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
             f"deciban.calibration.CalibratedEvidenceClassifier."
         )
 
-    def evidence(X: Any) -> Evidence:
-        found = model(X)
-        if isinstance(found, Evidence):
-            return found
-        logs = to_numpy(found, "what model returns")
-        if logs.ndim == 2 and (logs >= 0).all() and np.allclose(logs.sum(axis=1), 1, atol=1e-6):
-            raise InputError(
-                "model must return Evidence or logarithms; got rows that sum to one, which are "
-                "probabilities. Pass the classifier itself, or return np.log(p)."
-            )
-        return Evidence.from_log_posteriors(found, training_prior)
+    return partial(_call_function, model, training_prior)
 
-    return evidence
+
+def _call_function(model: Callable[[Any], Any], training_prior: Prior, X: Any) -> Evidence:
+    found = model(X)
+    if isinstance(found, Evidence):
+        return found
+    logs = to_numpy(found, "what model returns")
+    if logs.ndim == 2 and (logs >= 0).all() and np.allclose(logs.sum(axis=1), 1, atol=1e-6):
+        raise InputError(
+            "model must return Evidence or logarithms; got rows that sum to one, which are "
+            "probabilities. Pass the classifier itself, or return np.log(p)."
+        )
+    return Evidence.from_log_posteriors(found, training_prior)
 
 
 def evaluate_coalitions(
