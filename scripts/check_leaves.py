@@ -42,7 +42,16 @@ def check(leaf: str) -> bool:
                 shutil.copy(source, target)
         shutil.rmtree(copy / "src" / "deciban" / leaf)
         environment = os.environ | {"PYTHONPATH": str(copy / "src")}
-        pytest = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS]
+        pytest = [
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "--hypothesis-seed=0",
+            *TESTS,
+        ]
         return all(
             subprocess.run([sys.executable, *arguments], cwd=copy, env=environment).returncode == 0
             for arguments in (["-c", IMPORTS], pytest)

@@ -45,7 +45,6 @@ class Mixer:
     players: NDArray[np.bool_]  # a row for each feature or group: its columns
 
     def mix(self, samples: NDArray[np.intp], coalitions: NDArray[np.bool_]) -> Any:
-        """The whole background with a coalition's features, for each sample and coalition."""
         B = self.n_background
         known = coalitions @ self.players
         background = np.tile(np.arange(B) + self.n_samples, len(samples))
@@ -65,7 +64,6 @@ class Mixer:
 
 
 def read_mixer(X: Any, background: Any, feature_groups: Any) -> tuple[Mixer, tuple[Hashable, ...]]:
-    """The mixer of two tables with the same columns, and the names of its players."""
     if is_table(X) != is_table(background) or library_of(X) != library_of(background):
         raise InputError(
             f"X and background must be both arrays or both frames of one library; got "
@@ -154,7 +152,6 @@ def _read_players(
 
 
 def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
-    """A function from tables to evidence, for an estimator, a classifier or a function."""
     best = getattr(model, "best_estimator_", model)
     last = best[-1] if hasattr(best, "steps") else best
     if hasattr(last, "evidence"):

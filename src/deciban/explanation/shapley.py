@@ -260,7 +260,6 @@ def _weights(coalitions: NDArray[np.bool_]) -> Floats:
 
 
 def _opposite_orders(m: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Random orders of m players, each followed by its reverse."""
     forward = rng.permuted(np.tile(np.arange(m), (n_draws, 1)), axis=1)
     return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, m)
 

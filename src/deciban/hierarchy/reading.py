@@ -45,7 +45,6 @@ def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def _read_children(content: Any) -> list[tuple[Any, Any]]:
-    """Name and content of each child."""
     content = _as_list(content)
     if isinstance(content, Mapping):  # {"wren": "wren"} is a class beside nodes
         return [
@@ -78,7 +77,6 @@ def _as_list(content: Any) -> Any:
 
 
 def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tuple[Hashable, ...]:
-    """Names of all nodes, which must be unique."""
     found = [
         name_group(at, tuple(names)) if name is _UNNAMED else name
         for name, at in zip(names, positions, strict=True)

@@ -133,7 +133,6 @@ def calibration_test(
 
 
 def run_calibration_test(data: Labelled, n_draws: int, rng: np.random.Generator) -> CalibrationTest:
-    """Test samples that were read already."""
     rows, (w, weight, mass) = np.arange(len(data.codes)), _read(data)
     truth, world = _make_terms(w, mass), _make_terms(_balance(w, weight, mass), mass)
     seen = np.hstack([weight @ truth.scores[rows, data.codes], weight @ truth.others])

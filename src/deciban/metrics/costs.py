@@ -33,7 +33,6 @@ class LogCost:
     weight: tuple[float, float]  # for the first and for the second class
 
     def __call__(self, llr: Floats, t: int) -> Floats:
-        """Costs in the first (0) or second (1) class."""
         log_odds = llr + self.log_odds
         return self.weight[t] * softplus(-log_odds if t else log_odds)
 

@@ -164,7 +164,6 @@ class PosteriorMap(NamedTuple):
         family: Scale | Literal["monotone"],
         weight: Floats | None = None,
     ) -> Self:
-        """The best map for these samples."""
         problem = l, codes, balance_weights(codes, weight, prior), np.log(prior)
         V = Basis.gram_schmidt(len(prior)).contrast
         sizes = class_sizes(codes, np.ones(len(codes)) if weight is None else weight)
@@ -173,13 +172,11 @@ class PosteriorMap(NamedTuple):
         return cls(fit_affine(*problem, V, family, class_sizes=sizes), prior)
 
     def __call__(self, l: Floats) -> Floats:
-        """Log-posteriors after the map."""
         V = Basis.gram_schmidt(len(self.prior)).contrast
         return np.asarray(logparts.closure(self.ilrl(l) @ V.T + np.log(self.prior)))
 
 
 def gram_schmidt_ilr(data: Labelled) -> Floats:
-    """ILRLs in the Gram-Schmidt basis, classes in their order."""
     basis = Basis.gram_schmidt(data.evidence.n_classes)
     return data.evidence.ilr(Basis(basis.contrast, data.classes))
 
@@ -203,7 +200,6 @@ def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
 def split_folds(
     codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Seed
 ) -> NDArray[np.intp]:
-    """Stratified folds."""
     require_whole(cv, "cv", 2, remedy="Give a number of folds, such as 5.")
     fewest = int(np.bincount(codes).min())
     if fewest < cv:
@@ -224,7 +220,6 @@ def split_folds(
 def _split_groups(
     codes: NDArray[Any], cv: int, groups: NDArray[Any], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Stratified folds that share no group."""
     place = factorize_labels(groups)[1]
     counts = np.zeros((place.max() + 1, codes.max() + 1))
     np.add.at(counts, (place, codes), 1)

@@ -28,14 +28,12 @@ class ClassMoments(NamedTuple):
     scatter: Floats
 
     def covariances(self, shared: bool) -> Floats:
-        """Covariance of each class, or the covariance within classes, repeated."""
         if shared:
             return np.broadcast_to(self.scatter.sum(axis=0) / self.mass.sum(), self.scatter.shape)
         return self.scatter / self.mass[:, None, None]
 
 
 def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) -> ClassMoments:
-    """Moments of each class from the positions of its samples."""
     D, k = len(rows), l.shape[1]
     moments = ClassMoments(np.empty(D), np.empty((D, k)), np.empty((D, k, k)))
     for i, members in enumerate(rows):
@@ -47,7 +45,6 @@ def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) ->
 
 
 def scatter_matrix(x: Floats, weight: Floats) -> Floats:
-    """Weighted sum of outer products of the columns."""
     total = np.zeros((len(x), len(x)))
     for block in _blocks(x, total.size):
         total += (x[:, block] * weight[block]) @ x[:, block].T
@@ -55,7 +52,6 @@ def scatter_matrix(x: Floats, weight: Floats) -> Floats:
 
 
 def multiply_columns(A: Floats, x: Floats) -> Floats:
-    """``A @ x`` for many columns."""
     product = np.empty((len(A), x.shape[1]))
     for block in _blocks(x, A.size):
         product[:, block] = A @ x[:, block]
@@ -90,7 +86,6 @@ class GaussianDensities:
         return gaussian_log_densities(self.l, moments.means, np.asarray(factors, np.float64))
 
     def require_spread(self) -> None:
-        """Raise unless samples vary in every direction."""
         moments = moments_by_class(self.l, self.rows, np.ones(len(self.l)))
         for k, S in enumerate(moments.covariances(self.shared)):
             values = np.linalg.eigvalsh(S)
@@ -157,7 +152,6 @@ def _compress_tails(l: Floats) -> Floats:
 def estimate_densities(
     l: Floats, rows: list[NDArray[np.intp]], kind: DensityKind
 ) -> GaussianDensities | KernelDensities:
-    """Density estimates; each class must have enough samples for them."""
     require_one_of(kind, "density", get_args(DensityKind))
     if min(len(members) for members in rows) < 2:
         raise InputError(

@@ -75,7 +75,6 @@ def det_curve(
 
 
 def error_rates(trials: Trials) -> ErrorRates:
-    """Error rates at every threshold at which they change."""
     threshold = np.append(np.unique(trials.llr), np.inf)
     p_miss, p_false_alarm = trials.target.below(threshold), 1 - trials.other.below(threshold)
     p_miss[-1], p_false_alarm[-1] = 1, 0  # even an infinite LLR is rejected there
@@ -148,7 +147,6 @@ def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
 
 
 def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
-    """Position of the first corner of the line past equal errors."""
     k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))
     return min(k, len(p_miss) - 1)
 
@@ -164,7 +162,6 @@ class ErrorWeights(NamedTuple):
 
     @property
     def threshold(self) -> Any:
-        """The LLR from which on acceptance costs less than rejection, in nats."""
         return self.log_false_alarm - self.log_miss
 
     def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
@@ -184,7 +181,6 @@ class Errors(NamedTuple):
     threshold: float
 
     def __call__(self, llr: Floats, t: int) -> Any:
-        """Whether each LLR is an error."""
         return llr < self.threshold if t else llr >= self.threshold
 
 

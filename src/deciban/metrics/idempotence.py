@@ -237,7 +237,6 @@ class _Comparison:
             self.l = self.densities.limit(data.evidence.log_likelihoods) @ self.V
 
     def again(self, weight: Floats) -> Floats:
-        """The ILRLs of the ILRLs under the densities of the weighted samples."""
         return multiply_columns(self.V.T, self.densities(weight).T).T
 
     def __call__(self, weight: Floats) -> Squares:
@@ -294,7 +293,6 @@ def _distances(
     squares: Squares, resamples: list[Squares], blurred: list[Squares], confidence: float,
     V: Floats, unit: Unit,
 ) -> tuple[Interval, Floats, Floats, Floats]:  # fmt: skip
-    """Root mean squares, corrected for the error of the estimated densities."""
     moments, regions = squares
     low = high = spread = np.nan
     if resamples:

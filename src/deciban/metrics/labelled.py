@@ -44,7 +44,6 @@ class Scores:
     weight: Floats | None = None
 
     def mean(self, values: NDArray[Any]) -> float:
-        """Weighted mean of a value for each LLR."""
         return float(np.average(values, weights=self.weight))
 
     def below(self, at: Floats, *, inclusive: bool = False) -> Floats:
@@ -87,17 +86,14 @@ class Trials:
 
     @property
     def llr(self) -> Floats:
-        """All LLRs, targets first."""
         return np.concatenate([self.target.llr, self.other.llr])
 
     @property
     def y_true(self) -> NDArray[np.intp]:
-        """1 for targets and 0 for others, in the order of ``llr``."""
         return np.repeat([1, 0], [len(self.target.llr), len(self.other.llr)])
 
     @property
     def weight(self) -> Floats | None:
-        """Weights in the order of ``llr``, if there are any."""
         if self.target.weight is None or self.other.weight is None:
             return None
         return np.concatenate([self.target.weight, self.other.weight])
@@ -113,37 +109,30 @@ class Labelled:
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """Labels in the order of the codes."""
         return self.evidence.classes
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """Number of samples in each class."""
         return np.bincount(self.codes, minlength=self.evidence.n_classes)
 
     @property
     def weights(self) -> Floats:
-        """Weights of the samples, by default ones."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
     @property
     def mass(self) -> Floats:
-        """Sum of the weights in each class."""
         D = self.evidence.n_classes
         return np.asarray(np.bincount(self.codes, self.weights, D), dtype=np.float64)
 
     @property
     def sizes(self) -> Floats:
-        """Effective number of samples in each class."""
         return class_sizes(self.codes, self.weights)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
-        """Positions of the samples in each class."""
         return split_by_class(self.codes, self.evidence.n_classes)
 
     def select(self, rows: NDArray[Any]) -> Labelled:
-        """The samples at these positions."""
         weight = None if self.weight is None else self.weight[rows]
         return Labelled(self.evidence[rows], self.codes[rows], weight)
 
@@ -164,17 +153,14 @@ class Labelled:
         return np.where(np.isnan(llr), -np.inf, llr)
 
     def shares_in_class(self, k: int) -> Floats | None:
-        """Weights of the samples in a class, which sum to one, if there are any."""
         return None if self.weight is None else share_out(self.weight[self.rows_by_class[k]])
 
     def mean_by_class(self, values: NDArray[Any]) -> Floats:
-        """Weighted mean of the values in each class."""
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
 
     def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
-        """Weighted mean cost of the samples in each class."""
         return self.mean_by_class(cost(self))
 
 
@@ -189,7 +175,6 @@ def class_sizes(codes: NDArray[np.intp], weight: Floats) -> Floats:
 
 
 def split_by_class(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.intp]]:
-    """Positions of the samples in each class."""
     ends = np.cumsum(np.bincount(codes, minlength=n_classes))
     return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
@@ -239,7 +224,6 @@ def open_labelled(
 
 
 def lacks_classes(missing: Sequence[Hashable]) -> InputError:
-    """The error if classes have no samples."""
     return InputError(
         f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
         f"leave it out with evidence.restrict."
@@ -346,7 +330,6 @@ def _rows_of_both(
     other_label: Hashable | None,
     classes: tuple[Hashable, ...] | None,
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Hashable]:
-    """Positions of the targets and of the others, and the label of the others."""
     is_target = _equal(labels, pos_label)
     if other_label is None and is_target.any():
         is_other = ~is_target

@@ -101,7 +101,6 @@ class LanguageDetection(NamedTuple):
 
     @property
     def no_evidence(self) -> float:
-        """Cost of the better decision without evidence."""
         return math.exp(min(self.point.weights))
 
     def llr(self, log_likelihoods: Floats) -> Floats:
@@ -129,7 +128,6 @@ class LanguageDetection(NamedTuple):
         return np.asarray((misses + false_alarms) / len(self.targets))
 
     def min_cost(self, data: Labelled) -> float:
-        """C_avg with the best threshold for each target."""
         llr, share = self.llr(data.evidence.log_likelihoods), data.weights / data.mass[data.codes]
         costs = []
         for column, k in zip(llr.T, self.targets, strict=True):
@@ -146,7 +144,6 @@ def make_detection(
     out_of_set: Hashable | None = None,
     p_out_of_set: float = 0.2,
 ) -> LanguageDetection:
-    """Detection with the prior of each class."""
     if out_of_set is not None and out_of_set not in classes:
         raise UnknownClassError(
             f"out_of_set must be one of the classes {quote_each(classes)}; got "

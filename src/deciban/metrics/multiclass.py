@@ -266,7 +266,6 @@ def pairwise_cllr(
 
 
 def pairwise_costs(data: Labelled) -> PairwiseCosts:
-    """Cllr and Cllr_min for each pair of classes."""
     D = data.evidence.n_classes
     nats, smallest = np.empty((D, D)), np.empty((D, D))
     for k in range(D):

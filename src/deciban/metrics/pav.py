@@ -148,7 +148,6 @@ class Cells(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Cells]) -> Cells:
-        """Cells from parts in the order of their LLRs."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def add_misleading(self, target: float = 1.0, other: float = 1.0) -> Cells:
@@ -185,7 +184,6 @@ class Cells(NamedTuple):
         return pooled
 
     def shares(self) -> PooledBlocks:
-        """Divide the masses by their sums."""
         p, q = self.target, self.other
         return PooledBlocks(self.low, self.high, p / p.sum(), q / q.sum())
 
@@ -323,7 +321,6 @@ def deviation_from_pav(blocks: PooledBlocks) -> float:
 
 
 def _area(left: Floats, right: Floats) -> Floats:
-    """Mean absolute height of a line segment, which may cross zero."""
     total = np.abs(left) + np.abs(right)
     crossing = (left * right < 0) & (total > 0)
     crossed = np.divide(left**2 + right**2, 2 * total, out=np.zeros_like(total), where=crossing)

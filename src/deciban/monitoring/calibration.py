@@ -166,7 +166,6 @@ class CalibrationProcess:
         return np.array(totals)
 
     def to_plain(self) -> dict[str, Any]:
-        """The state as plain data."""
         return {
             "waiting": self._waiting, "label_counts": self._faults.counts.tolist(),
             "since": self.since, "fault": self.fault, "factor": self.factor,
@@ -174,7 +173,6 @@ class CalibrationProcess:
         }  # fmt: skip
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        """Continue from plain data; raise ValueError if they do not fit."""
         faults = self._faults
         faults.counts = read_counts(plain["label_counts"], faults.counts.shape)
         self.bets.restore(plain["calibration"], n_rows)
@@ -245,7 +243,6 @@ class Faults:
         self.cusum = Cusum(len(FACTORS) + D * len(self._offsets))
 
     def add(self, values: Floats, codes: NDArray[np.intp], row: int) -> None:
-        """Continue with labeled samples from this row on."""
         log_ratios = list(map(self.log_ratios, values, codes.tolist()))
         self.cusum.add(np.sum(log_ratios, axis=0), row)
 

@@ -36,7 +36,6 @@ class EProcess:
 
     @property
     def total(self) -> float:
-        """Logarithm of the mean wealth."""
         return float(np.logaddexp.reduce(self.log_wealth + self._log_share))
 
     def step(self, log_e: Floats, row: int) -> float:
@@ -51,12 +50,10 @@ class EProcess:
         return total
 
     def to_plain(self) -> dict[str, Any]:
-        """The state as plain data."""
         log_wealth = self.log_wealth.tolist()
         return {"log_wealth": log_wealth, "largest": self.largest, "alarm": self.alarm}
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        """Continue from plain data; raise ValueError if they do not fit."""
         self.log_wealth = read_numbers(plain["log_wealth"], self.log_wealth.shape)
         self.largest = float(read_numbers(plain["largest"], ()))
         self.alarm = read_row(plain["alarm"], n_rows)
@@ -73,7 +70,6 @@ class Cusum:
 
     @property
     def is_likely(self) -> NDArray[np.bool_]:
-        """Which sums are about as large as the largest."""
         return np.asarray(self.sums >= self.sums.max() - LEAD)
 
     @property
@@ -86,7 +82,6 @@ class Cusum:
 
     @property
     def since(self) -> int:
-        """The row at which the best sum starts."""
         return int(self._starts[self.best])
 
     def add(self, log_ratios: Floats, row: int) -> NDArray[np.bool_]:
@@ -97,11 +92,9 @@ class Cusum:
         return new
 
     def to_plain(self) -> dict[str, Any]:
-        """The state as plain data."""
         return {"sums": self.sums.tolist(), "starts": self._starts.tolist()}
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        """Continue from plain data; raise ValueError if they do not fit."""
         self.sums = read_numbers(plain["sums"], self.sums.shape)
         starts = [read_row(one, n_rows + 1) for one in plain["starts"]]  # 0 before the first row
         self._starts = read_numbers(starts, self._starts.shape).astype(np.int64)
@@ -150,23 +143,19 @@ class MixProcess:
 
     @property
     def since(self) -> int | None:
-        """The row at which the mix changed, once there is an alarm."""
         return None if self.bets.alarm is None else self._cusum.since
 
     def shares(self) -> Floats:
-        """The class mix since then."""
         counts = (self._recent + self._pseudo)[self._cusum.best]
         return np.asarray(counts / counts.sum())
 
     def to_plain(self) -> dict[str, Any]:
-        """The state as plain data."""
         return {
             "counts": self._mix.counts.tolist(), "recent": self._recent.tolist(),
             "mix": self.bets.to_plain() | self._cusum.to_plain(),
         }  # fmt: skip
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        """Continue from plain data; raise ValueError if they do not fit."""
         self._mix.counts = read_counts(plain["counts"], self._mix.counts.shape)
         self._recent = read_counts(plain["recent"], self._recent.shape)
         self.bets.restore(plain["mix"], n_rows)
