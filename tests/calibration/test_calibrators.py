@@ -325,7 +325,7 @@ def test_columns_named_by_equal_numbers_and_by_truth_are_matched():
         calibrator = AffineCalibrator().fit(named, labels)
         np.testing.assert_allclose(calibrator.matrix_, expected)
         assert len(calibrator.evidence(named.iloc[:2])) == 2
-    with pytest.raises(ValueError, match="it lacks 'bb'"):
+    with pytest.raises(ValueError, match="of the classes 'a', 'b'; got 'a', 'bb'"):
         AffineCalibrator().fit(frame.set_axis(["a", "bb"], axis=1), np.where(y == 1, "b", "a"))
 
 
