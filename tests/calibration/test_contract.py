@@ -445,7 +445,7 @@ def test_columns_that_are_too_many_on_new_samples_are_named():
     evidence, y = of_two(50)
     calibrator = AffineCalibrator().fit(evidence, y)
     more = Evidence(np.zeros((1, 3)), ["no", "yes", "maybe"])
-    with pytest.raises(InputError, match="classes 'no', 'yes' only; got 'maybe'"):
+    with pytest.raises(InputError, match="of the classes 'no', 'yes'; got 'no', 'yes', 'maybe'"):
         calibrator.evidence(more)
 
 

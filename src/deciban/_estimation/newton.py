@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Generator
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -23,19 +23,7 @@ _LEAST = 1e-14  # smallest damping: it holds back parameters that separable clas
 _STEPS = 500
 
 
-class Point(Protocol):
-    """Value, slope and curvature of a convex function at one point."""
-
-    @property
-    def value(self) -> float:
-        pass
-
-    @property
-    def slope(self) -> np.ndarray:
-        pass
-
-    def curvature(self) -> np.ndarray | LinearOperator:
-        """The matrix of second derivatives, or its products with vectors."""
+Point = Any  # has value, slope and curvature(), a matrix or its products with vectors
 
 
 def minimum(

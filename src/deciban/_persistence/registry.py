@@ -266,15 +266,6 @@ def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
 def load(path: str | os.PathLike[str]) -> Any:
     """Load any fitted model or calibrator from a file that ``save`` wrote; no code is run.
 
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    estimator
-        Of the class that was saved.
-
     See Also
     --------
     deciban.LinearDiscriminant.save : Writes such a file; every model and calibrator has it.
@@ -297,7 +288,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
     """Load any fitted estimator, and the ``extra`` data that it was saved with."""
     arrays, plain = files.read_arrays(path, None)
-    if not _is_estimator(plain["kind"]) and plain["kind"] not in _REMOVED:
+    if _home_of(plain["kind"]) is None and plain["kind"] not in _REMOVED:
         raise files.wrong_kind(path, "a model or a calibrator", plain["kind"])
     return _restore(arrays, plain, path), plain.get("extra")
 
@@ -306,18 +297,17 @@ class _RemovedError(InputError):
     pass
 
 
-def _is_estimator(kind: str) -> bool:
-    home = next((home for ending, home in _HOMES.items() if kind.endswith(ending)), None)
-    return home is not None and kind in importlib.import_module(home).__all__
+def _home_of(kind: str) -> Any:
+    """The package with an estimator of this name, if there is one."""
+    home = next((home for ending, home in _HOMES.items() if kind.endswith(ending)), "deciban")
+    package = importlib.import_module(home)
+    return package if home != "deciban" and kind in package.__all__ else None
 
 
 def _find_class(kind: str) -> type[PersistentMixin]:
     if kind in _REMOVED:
         raise _RemovedError(f"deciban no longer has {kind}. {_REMOVED[kind]}")
-    if not _is_estimator(kind):
-        raise LookupError(f"{kind[:50]} is no estimator")
-    home = next(home for ending, home in _HOMES.items() if kind.endswith(ending))
-    return getattr(importlib.import_module(home), kind)
+    return getattr(_home_of(kind), kind)
 
 
 def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[str]) -> Any:

@@ -104,12 +104,8 @@ def refuse_masked(x: Any, name: str) -> None:
 
 
 def _require_same_columns(named: dict[str, Any]) -> None:
-    columns = {name: column_names(x) for name, x in named.items()}
-    columns = {
-        name: names
-        for name, names in columns.items()
-        if names is not None and names != tuple(range(len(names)))
-    }
+    found = {name: column_names(x) for name, x in named.items()}
+    columns = {k: names for k, names in found.items() if names and names != (*range(len(names)),)}
     if len(set(columns.values())) > 1:
         raise InputError(
             f"{' and '.join(columns)} must have the same columns in the same order; they do not. "
@@ -167,11 +163,9 @@ def _from_frame(x: Any, name: str) -> np.ndarray:
     if not hasattr(x, "to_numpy"):
         raise InputError(f"{name} must hold data; got a {_kind(x)}. Call {name}.collect() first.")
     dtypes = (
-        dict(zip(x.columns, x.dtypes, strict=True)) if hasattr(x, "columns") else {name: x.dtype}
+        [*zip(x.columns, x.dtypes, strict=True)] if hasattr(x, "columns") else [(name, x.dtype)]
     )
-    wrong = [
-        f"{quote(column)} ({dtype})" for column, dtype in dtypes.items() if not _is_numeric(dtype)
-    ]
+    wrong = [f"{quote(column)} ({kind})" for column, kind in dtypes if not _is_numeric(kind)]
     if wrong:
         raise InputError(
             f"{name} must have numeric columns only; got {', '.join(wrong[:5])}. "
@@ -218,13 +212,9 @@ def find_non_numbers(x: np.ndarray) -> str:
 
 
 _NON_NUMBERS: dict[type, str] = {
-    str: "text",
-    bytes: "bytes",
-    np.datetime64: "dates",
-    np.timedelta64: "durations",
-    datetime.date: "dates",
-    datetime.timedelta: "durations",
-}
+    str: "text", bytes: "bytes", np.datetime64: "dates", np.timedelta64: "durations",
+    datetime.date: "dates", datetime.timedelta: "durations",
+}  # fmt: skip
 
 
 # --- what the values must be ------------------------------------------------------------
@@ -318,13 +308,8 @@ def require_nonnegative(
         _refuse_unusable_parts(xp, x, name, if_negative)
     if smallest > 0:
         return
-    refuse_rows(
-        xp.max(x, axis=-1) == 0,
-        f"{name} must have a positive part in every row",
-        "is all zeros",
-        "Drop it: it has no composition.",
-        ZeroPartsError,
-    )
+    empty, must = xp.max(x, axis=-1) == 0, f"{name} must have a positive part in every row"
+    refuse_rows(empty, must, "is all zeros", "Drop it: it has no composition.", ZeroPartsError)
 
 
 def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
@@ -340,13 +325,9 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
     if _unchecked(x):
         return
     _refuse_not_log(xp, x, name)
-    refuse_rows(
-        xp.max(x, axis=-1) == -math.inf,
-        f"{name} must have a finite value in every row",
-        "is -inf throughout",
-        "Drop it: every part is zero there.",
-        ZeroPartsError,
-    )
+    empty, must = xp.max(x, axis=-1) == -math.inf, f"{name} must have a finite value in every row"
+    remedy = "Drop it: every part is zero there."
+    refuse_rows(empty, must, "is -inf throughout", remedy, ZeroPartsError)
 
 
 def require_finite_log_parts(xp: Namespace, x: Array, name: str, remedy: str) -> None:
