@@ -28,7 +28,6 @@ from deciban.assessment.systems import (
     Prior,
     Setting,
     Subsample,
-    System,
     difference_of,
     make_setting,
     tally_samples,
@@ -142,7 +141,7 @@ def assess(
         return assess_partitions(_open_partitions(y_true, [evidence], groups, items), **options)[0]
     _require_evidence(evidence, "evidence")
     data, design = _read_samples(y_true, evidence, groups, items)
-    return _assess_samples(data, design, **options)
+    return _make_assessment(_judge_samples([data], design, options))
 
 
 def assess_partitions(
@@ -155,67 +154,44 @@ def assess_partitions(
     and the worst bin on half a million samples. With three classes or more, calibration and
     discrimination are held out in two folds, not in five.
     """
-    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
-        rows, design = _collect(data)
-        some = Subsample.of_rows(rows, data.classes)
-        return _assess_samples(some.data, design, **options), some
-    setting, plan = read_options(data.classes, **options)
-    judged = _judge_partitions(data, setting, plan)
-    assert judged.rows is not None
-    some = Subsample.of_rows(judged.rows, data.classes)
-    return _make_assessment(judged, some.data, setting, plan), some
+    judged = _judge_partitions(data, in_memory, options)
+    return _make_assessment(judged), judged.some
 
 
-def _assess_samples(data: Labelled, design: Design, **options: Unpack[Options]) -> Assessment:
-    setting, plan = read_options(data.evidence.classes, **options)
-    judged = _judge_samples([data], setting, plan, design)
-    if judged.rows is not None:
-        data = Subsample.of_rows(judged.rows, data.evidence.classes).data
-    return _make_assessment(judged, data, setting, plan)
-
-
-def _collect(data: Partitions) -> tuple[Rows, Design]:
+def _judge_partitions(data: Partitions, in_memory: int | None, options: Options) -> Judged:
+    if data.n_samples > (IN_MEMORY if in_memory is None else in_memory):
+        judge = judge_llrs_in_parts if len(data.classes) == 2 else judge_posteriors_in_parts
+        return judge(data, *read_options(data.classes, **options))
     rows = data.collect()
     require_counts(data.classes, np.bincount(rows.codes, minlength=len(data.classes)))
-    if not data.grouped:
-        return rows, Design(rows.codes)
-    _, first, place = np.unique(rows.hashes, return_index=True, return_inverse=True)
-    groups = np.argsort(np.argsort(first))[place]  # numbered as they come
-    return rows, read_design(rows.codes, groups)
+    design = Design(rows.codes)
+    if data.grouped:
+        _, first, place = np.unique(rows.hashes, return_index=True, return_inverse=True)
+        design = read_design(rows.codes, np.argsort(np.argsort(first))[place])  # as they come
+    samples = [rows.labelled(data.classes, k) for k in range(data.n_systems)]
+    some = Subsample(samples[0], rows.numbers)
+    return _judge_samples(samples, design, options)._replace(some=some)
 
 
-def _judge_partitions(data: Partitions, setting: Setting, plan: Plan) -> Judged:
-    if len(data.classes) == 2:
-        return judge_llrs_in_parts(data, setting, plan)
-    return judge_posteriors_in_parts(data, setting)
-
-
-def _judge_samples(
-    samples: Sequence[Labelled], setting: Setting, plan: Plan, design: Design
-) -> Judged:
+def _judge_samples(samples: Sequence[Labelled], design: Design, options: Options) -> Judged:
     """Samples are units unless they are many."""
-    codes, first = design.codes, samples[0]
-    n, classes = len(codes), first.evidence.classes
-    values = [one.evidence.log_likelihoods for one in samples]
+    first, codes, n = samples[0], design.codes, len(design.codes)
+    numbers, systems = np.arange(n), len(samples)
     if n > IN_MEMORY and design.right is None:
-        if len(classes) == 2:
+        values = [one.evidence.log_likelihoods for one in samples]
+        if len(first.classes) == 2:
             values = [llr_of_two(one, codes) for one in values]
-        numbers = np.arange(n)
         hashes = hash_numbers(numbers if design.left is None else design.left)
         rows = Rows(codes, tuple(values), hashes, numbers)
         parts = [slice(start, start + _PART) for start in range(0, n, _PART)]
-        data = Partitions(
-            classes, parts, rows.select, n, len(samples), grouped=design.depends
-        )  # fmt: skip
-        return _judge_partitions(data, setting, plan)
+        data = Partitions(first.classes, parts, rows.select, n, systems, grouped=design.depends)
+        return _judge_partitions(data, 0, options)
+    setting, plan = read_options(first.classes, **options)
     tallies = [tally_samples(one, first) for one in samples]
+    judge = judge_llrs if len(first.classes) == 2 else judge_posteriors
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        systems: Sequence[System]
-        if len(classes) == 2:
-            systems = judge_llrs(samples, tallies, setting, plan, design)
-        else:
-            systems = judge_posteriors(samples, tallies, setting, design)
-    return Judged(systems, design, tallies)
+        judged = judge(samples, tallies, setting, plan, design)
+    return Judged(judged, design, tallies, plan, Subsample(first, numbers))
 
 
 def read_options(
@@ -237,8 +213,9 @@ def read_options(
     return setting, make_plan(confidence, n_resamples, rng)
 
 
-def _make_assessment(judged: Judged, data: Labelled, setting: Setting, plan: Plan) -> Assessment:
-    (system,), design, (tally,) = judged.systems, judged.design, judged.tallies
+def _make_assessment(judged: Judged) -> Assessment:
+    (system,), design, (tally,), plan, (data, _) = judged
+    setting = system.setting
     with np.errstate(all="ignore"):
         intervals = system.estimates(plan) if plan.n_resamples else {}
     words, (values,) = system.values_beside()
@@ -253,7 +230,8 @@ def _make_assessment(judged: Judged, data: Labelled, setting: Setting, plan: Pla
     ]
     tests: dict[str, Any] = {}
     if plan.n_resamples:
-        sizes = [design.effective_size(t, system.wrong(t)) for t in range(len(system.classes))]
+        costs = system.costs
+        sizes = [design.effective_size(t, costs.wrong(t)) for t in range(len(system.classes))]
         tests["worst_bin"] = worst_bin(
             data, gap=_NOTABLE_GAP, confidence=plan.confidence,
             independent=min(1.0, *(np.array(sizes) / data.counts)),
@@ -324,9 +302,9 @@ def compare(
     named = {f"systems[{name!r}]": evidence for name, evidence in systems.items()}
     y_true, groups, *aligned = align_by_index(y_true=y_true, groups=groups, **named)
     data, design = _read_samples(y_true, aligned[0], groups, items)
-    others = [one.restrict(data.evidence.classes) for one in aligned[1:]]
+    others = [one.restrict(data.classes) for one in aligned[1:]]
     samples = [data, *(Labelled(one, data.codes) for one in others)]
-    return _compare_samples(samples, [*systems], design, **options)
+    return _make_comparison(_judge_samples(samples, design, options), [*systems])
 
 
 def compare_partitions(
@@ -337,25 +315,13 @@ def compare_partitions(
     **options: Unpack[Options],
 ) -> Comparison:
     """Differences between systems, by name, for samples in partitions."""
-    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
-        rows, design = _collect(data)
-        samples = [Subsample.of_rows(rows, data.classes, k).data for k in range(len(names))]
-        return _compare_samples(samples, names, design, **options)
-    setting, plan = read_options(data.classes, **options)
-    return _make_comparison(_judge_partitions(data, setting, plan), names, plan)
+    return _make_comparison(_judge_partitions(data, in_memory, options), names)
 
 
-def _compare_samples(
-    samples: Sequence[Labelled], names: Sequence[str], design: Design, **options: Unpack[Options]
-) -> Comparison:
-    setting, plan = read_options(samples[0].evidence.classes, **options)
-    return _make_comparison(_judge_samples(samples, setting, plan, design), names, plan)
-
-
-def _make_comparison(judged: Judged, names: Sequence[str], plan: Plan) -> Comparison:
+def _make_comparison(judged: Judged, names: Sequence[str]) -> Comparison:
     """Differences between the first system and each other one."""
     first, *others = judged.systems
-    design, counts = judged.design, judged.tallies[0].counts
+    design, counts, plan = judged.design, judged.tallies[0].counts, judged.plan
     notes = few_samples_note(first.classes, counts, plan, design)
     for name, system in zip(names, judged.systems, strict=True):
         notes += [f"{name}: {note}" for note in system.notes]
@@ -366,7 +332,12 @@ def _make_comparison(judged: Judged, names: Sequence[str], plan: Plan) -> Compar
         if tally.is_first:
             notes.insert(0, f"{names[0]} and {name} are the same evidence.")
             intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
-        differences += _differences((names[0], name), first, other, intervals)
+        words, (a, b) = first.values_beside(other)
+        for key in [key for key in reported_keys(a) if key in b]:
+            value = difference_of(a[key], b[key])
+            interval = intervals.get(key, Interval(value))._replace(value=value)
+            pair = (names[0], name), key, (a[key], b[key])
+            differences.append(make_difference(*pair, interval, words))
     return Comparison(
         systems=tuple(names), classes=first.classes, counts=tuple(counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
@@ -383,19 +354,6 @@ def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items)
             "arrays first."
         )
     return open_collections(y_true, systems, groups)
-
-
-def _differences(
-    names: tuple[str, str], first: System, other: System, intervals: Mapping[str, Interval]
-) -> list[Difference]:
-    words, (a, b) = first.values_beside(other)
-    differences = []
-    for key in reported_keys(a):
-        if key in b:
-            value = difference_of([a[key], b[key]])
-            interval = intervals.get(key, Interval(value))._replace(value=value)
-            differences.append(make_difference(names, key, (a[key], b[key]), interval, words))
-    return differences
 
 
 def _read_samples(

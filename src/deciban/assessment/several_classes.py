@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -72,33 +72,32 @@ class SeveralClassSystem(System):
         needed: str = "two samples of each class",
     ) -> None:
         super().__init__(classes, setting, notes)
-        self.columns, self.number = columns, number
+        self.columns, self.design, self.number = columns, design, number
         self.pairwise, self.of_pair = pairwise, of_pair
         self.expected_wrong = float(columns["errors", number].sum())
         self.changes: dict[str, str | None] = {}
-        self.costs = UnitCosts.read(columns, design, number)
-        if "saving" not in self.costs.actual:
+        costs = self._read()
+        if "saving" not in costs.actual:
             self.notes.append(
                 f"Calibration and discrimination are not separated: that takes finite "
                 f"log-likelihoods and {needed}."
             )
-        elif self.costs.total("saving") < 0:  # recalibration that does not pay is not used
+        elif costs.total("saving") < 0:  # recalibration that does not pay is not used
             self.changes = {"discrimination": "cross_entropy", "calibration": None}
-            self.costs = UnitCosts.read(columns, design, number, changes=self.changes)
-        keys = [key for key in self.costs.actual if key not in _FOR_INTERVALS]
-        self.values = {key: self.costs.total(key) for key in keys}
+            costs = self.costs
+        keys = [key for key in costs.actual if key not in _FOR_INTERVALS]
+        self.values = {key: costs.total(key) for key in keys}
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
-        self.n_wrong = int(sum(self.wrong(t).sum() for t in range(len(classes))))
+        self.n_wrong = int(sum(costs.wrong(t).sum() for t in range(len(classes))))
 
-    def wrong(self, t: int) -> Floats:
-        return self.costs.wrong(t)
+    @cached_property
+    def costs(self) -> UnitCosts:
+        return self._read()
 
-    def _beside(self, other: SeveralClassSystem) -> UnitCosts:
-        """Costs with the samples that both systems have right."""
-        return UnitCosts.read(
-            self.columns, self.costs.design, self.number, other.number, self.changes
-        )
+    def _read(self, beside: int | None = None) -> UnitCosts:
+        """Costs; the right samples are those that another system has right, too."""
+        return UnitCosts.read(self.columns, self.design, self.number, beside, self.changes)
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """The worst pair is that with any of the systems."""
@@ -113,7 +112,7 @@ class SeveralClassSystem(System):
         if other is None:
             intervals = self._own_estimates(plan)
         else:
-            both = self._beside(other).subtract(other._beside(self))
+            both = self._read(other.number).subtract(other._read(self.number))
             systems = [self.costs, other.costs]
             intervals = mean_intervals(both, plan, systems)
             intervals["accuracy"] = self._accuracy_interval(plan, other)
@@ -144,18 +143,19 @@ class SeveralClassSystem(System):
 
     def _accuracy_interval(self, plan: Plan, other: Self | None = None) -> Interval:
         """By the samples that a system has right, or only one of two."""
-        design, events = self.costs.design, []
-        for t, rows in enumerate(design.rows_by_class):
-            right = [self.costs.right[rows]]
-            if other is not None:
-                both = self._beside(other).right[rows] * 1
-                right = [one.costs.right[rows] - both for one in (self, other)]
-            events.append(count_events(float(self.setting.prior[t]), right, design, t))
-        systems = [self] if other is None else [self, other]
-        value = difference_of([s.values["accuracy"] for s in systems])
-        interval = sum_interval(value, events, plan.confidence)
+        right = [self.costs.right]
         if other is not None:
-            return interval
+            both = self._read(other.number).right * 1
+            right = [one.costs.right - both for one in (self, other)]
+        events = [
+            count_events(float(self.setting.prior[t]), [x[rows] for x in right], self.design, t)
+            for t, rows in enumerate(self.design.rows_by_class)
+        ]
+        value = self.values["accuracy"]
+        if other is not None:
+            value = difference_of(value, other.values["accuracy"])
+            return sum_interval(value, events, plan.confidence)
+        interval = sum_interval(value, events, plan.confidence)
         return hull(interval, pooled_interval(value, events, plan.confidence))
 
     def _cost_interval(
@@ -309,10 +309,15 @@ def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Flo
 
 
 def judge_posteriors(
-    samples: Sequence[Labelled], tallies: Sequence[Tally], setting: Setting, design: Design
-) -> list[SeveralClassSystem]:
+    samples: Sequence[Labelled],
+    tallies: Sequence[Tally],
+    setting: Setting,
+    plan: Plan,
+    design: Design,
+) -> list[System]:
     after = [_recalibrated_posteriors(data, setting.prior) for data in samples]
-    columns, systems = _system_columns(samples, after, setting, _FOLDS), []
+    columns = _system_columns(samples, after, setting, _FOLDS)
+    systems: list[System] = []
     for k, (data, tally) in enumerate(zip(samples, tallies, strict=True)):
         pairwise = pairwise_costs(data)
         rows, codes, pair = _pair_columns(data, _worst_pair(pairwise.cllr))
@@ -354,7 +359,7 @@ def _pair_columns(
 # --- in partitions ----------------------------------------------------------------------------
 
 
-def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
+def judge_posteriors_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judged:
     """The same; maps are fitted to a subsample in two folds, and improved over all samples."""
     found = tally_pairs(data)
     tallies, pairwise = [one.tally for one in found], pairwise_costs_in_parts(data, found)
@@ -384,7 +389,8 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
                 data.classes, setting, columns, design, k, pairwise[k], tally.notes, of_pair, needed
             )
         systems.append(system)
-    return Judged(systems, design, tallies, some)
+    subsample = Subsample(some.labelled(data.classes), some.numbers)
+    return Judged(systems, design, tallies, plan, subsample)
 
 
 def _sample_rows(rows: Rows, share: Floats) -> tuple[Rows, NDArray[np.intp]]:

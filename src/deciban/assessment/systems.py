@@ -26,7 +26,8 @@ from deciban.metrics.detection import ErrorWeights, OperatingPoint, read_operati
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
-from deciban.metrics.partitions import Rows, Tally
+from deciban.metrics.partitions import Tally
+from deciban.metrics.units import UnitCosts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
@@ -114,9 +115,10 @@ class System(ABC):
     ) -> None:
         self.classes, self.setting, self.notes = classes, setting, [*notes]
 
+    @property
     @abstractmethod
-    def wrong(self, t: int) -> Floats:
-        """Number of samples in each unit of a class whose evidence points to another class."""
+    def costs(self) -> UnitCosts:
+        """What units cost; samples are right if their evidence points to their class."""
 
     @abstractmethod
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
@@ -134,11 +136,8 @@ class System(ABC):
         return words, [dict(system.values) for system in (self, *others)]
 
 
-def difference_of(values: Sequence[float]) -> float:
-    """The value of one system, or the first minus the second; equal infinities do not differ."""
-    if len(values) == 1:
-        return values[0]
-    a, b = values
+def difference_of(a: float, b: float) -> float:
+    """Equal infinities do not differ."""
     return 0.0 if a == b else a - b
 
 
@@ -159,10 +158,6 @@ class Subsample(NamedTuple):
     data: Labelled
     numbers: NDArray[np.int64]
 
-    @classmethod
-    def of_rows(cls, rows: Rows, classes: tuple[Hashable, ...], system: int = 0) -> Subsample:
-        return cls(rows.labelled(classes, system), rows.numbers)
-
     @staticmethod
     def share(counts: NDArray[Any]) -> Floats:
         """Fraction to keep in each class: half a million samples, but not too few of any."""
@@ -171,9 +166,10 @@ class Subsample(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Systems on the same units, and a subsample if units are buckets."""
+    """Systems on the same units, and a subsample."""
 
     systems: Sequence[System]
     design: Design
     tallies: Sequence[Tally]
-    rows: Rows | None = None  # some of the samples where units are buckets
+    plan: Plan
+    some: Subsample

@@ -45,7 +45,7 @@ from deciban.metrics.partitions import Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav import PooledBlocks, deviation_from_pav, pool
 from deciban.metrics.pav_in_parts import pool_partitions
 from deciban.metrics.recalibration import ENOUGH, Recalibrator
-from deciban.metrics.units import Buckets, BucketSums
+from deciban.metrics.units import Buckets, BucketSums, UnitCosts
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ class TwoClassSystem(System):
         self.n_wrong = int(accepted[0] + units.design.counts[1] - accepted[1])
         self.expected_wrong = float(units.column("as is", ExpectedError(setting.log_odds)).sum())
 
-    def wrong(self, t: int) -> Floats:
-        return self.units.costs({}, 0.0).wrong(t)
+    @property
+    def costs(self) -> UnitCosts:
+        return self.units.costs({}, 0.0)
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         systems = [self] if other is None else [self, other]
@@ -227,7 +228,7 @@ def judge_llrs(
     setting: Setting,
     plan: Plan,
     design: Design,
-) -> list[TwoClassSystem]:
+) -> list[System]:
     trials, classes = [data.pair(1, 0) for data in samples], samples[0].evidence.classes
     llrs = [np.empty(len(design.codes)) for _ in samples]
     for llr, pair in zip(llrs, trials, strict=True):
@@ -262,7 +263,9 @@ def judge_llrs_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judge
             )
             for k, tally in enumerate(tallies)
         ]  # fmt: skip
-    return Judged(systems, design, tallies, Rows.join(some))
+    rows = Rows.join(some)
+    subsample = Subsample(rows.labelled(data.classes), rows.numbers)
+    return Judged(systems, design, tallies, plan, subsample)
 
 
 def _sum_llrs(
