@@ -78,14 +78,15 @@ class TextFile:
         with file_errors(self.name, "cannot be read"):
             file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
         with file:
-            size = os.fstat(file.fileno()).st_size
-            zipped = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
+            with file_errors(self.name, "cannot be read"):
+                size = os.fstat(file.fileno()).st_size
+                zipped = file.read(2) == b"\x1f\x8b"
+                file.seek(0)
             if self.name.lower().endswith(".gz") and not zipped and size:
                 raise self.error("is not gzip, though its name ends in .gz. Rename it.")
             reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
             total = 0
-            while piece := self.read_piece(reader):
+            while piece := self._read_piece(reader):
                 if not total:
                     self._check_start(piece)
                     piece = piece.removeprefix(b"\xef\xbb\xbf")
@@ -97,8 +98,7 @@ class TextFile:
                     )
                 yield piece
 
-    def read_piece(self, reader: Any) -> bytes:
-        """The next bytes of an open file."""
+    def _read_piece(self, reader: Any) -> bytes:
         with file_errors(self.name, "cannot be read"):
             try:
                 return reader.read(BLOCK)
