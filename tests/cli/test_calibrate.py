@@ -294,7 +294,7 @@ def test_nothing_is_written_over(two):
     with pytest.raises(InputError, match=r"--output .* exists"):
         fitted(path, truth="class=same")
     applied(calibrator, path)
-    with pytest.raises(InputError, match="pass --force"):
+    with pytest.raises(InputError, match="or pass --force"):
         applied(calibrator, path)
     applied(calibrator, path, "--force")
 
@@ -367,7 +367,7 @@ def test_files_that_are_no_calibrators_are_refused(two):
     with pytest.raises(InputError, match="holds a LinearDiscriminant, not a calibrator"):
         applied(model, path)
     AffineCalibrator().fit(llr[:, None], y).save(bare)
-    with pytest.raises(InputError, match="must say which columns"):
+    with pytest.raises(InputError, match="does not say which columns"):
         applied(bare, path)
     with pytest.raises(InputError, match="it cannot be read"):
         applied(path, path)
@@ -384,7 +384,7 @@ def test_columns_that_were_tampered_with_are_refused(two, change):
     calibrator, _ = fitted(two[2], truth="class=same")
     fitted_one, extra = load_with_extra(calibrator)
     fitted_one.save(calibrator, extra={"scores": extra["scores"] | change})
-    with pytest.raises(InputError, match="does not fit"):
+    with pytest.raises(InputError, match="does not say which columns"):
         applied(calibrator, two[2])
 
 

@@ -196,7 +196,7 @@ def test_conditions_may_stand_in_the_key_or_in_the_scores(two, tmp_path, place):
     assert plain["conditions"][2]["quantities"][0]["value"] == pytest.approx(
         metrics.cllr(y[room == "b c"], llr[room == "b c"])
     )
-    with pytest.raises(InputError, match="column 'hall', for --by"):
+    with pytest.raises(InputError, match="no column 'hall', which --by needs, nor"):
         run(*options, "--by", "hall")
 
 
@@ -252,12 +252,12 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
     s, k = tmp_path / "s.txt", tmp_path / "k.csv"
     s.write_text("m a 1\nm b 2\nm c 3\n")
     k.write_text("model,segment,label\nm,a,target\nm,d,nontarget\nm,e,nontarget\n")
-    with pytest.raises(InputError, match=r"lacks 2 of 3, such as \(m, d\)"):
+    with pytest.raises(InputError, match=r"lacks 2 of the 3 trials .*, such as \(m, d\)"):
         run(s, "--key", k)
     k.write_text("model,segment,label\nm,a,target\nm,b,nontarget\n")
     assert "Left out: 1 of 3 scores (no label in" in run(s, "--key", k).stdout
     s.write_text("m a 1\nm a 2\nm b 3\n")
-    with pytest.raises(InputError, match=r"one score for each trial; 1 of 2 .* \(m, a\)"):
+    with pytest.raises(InputError, match=r"several scores for 1 of 2 trials, such as \(m, a\)"):
         run(s, "--key", k)
     s.write_text("m a 1\nm b\n")
     with pytest.raises(InputError, match="2 cells on line 2"):

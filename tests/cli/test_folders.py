@@ -289,7 +289,7 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
     table = pl.read_parquet("new/a.parquet")
     table = table.with_columns(x=pl.when(pl.col("id") == 450).then(1e200).otherwise("x"))
     table.write_parquet("new/a.parquet")
-    with pytest.raises(InputError, match=r"x in .*new/a.parquet holds 1e\+200 in row 451"):
+    with pytest.raises(InputError, match=r"x in new/a.parquet holds 1e\+200 in row 451"):
         predict("new", "-o", "out/", "--workers", cluster)
     assert not manifest()["complete"]
 

@@ -71,7 +71,7 @@ def test_scores_may_come_first_as_in_voxsrc_or_alone_in_the_order_of_the_key():
     assert cllr("alone.txt", "--key", "key.txt") == CLLR
     assert "matched with key.txt by their order" in said("alone.txt", "--key", "key.txt")
     write("alone.txt", SCORES[1:])
-    with pytest.raises(InputError, match=r"each of the 90 trials .* it has 89\. Give model and"):
+    with pytest.raises(InputError, match=r"has 89 scores and key.txt 90 trials, .* Give model and"):
         run("evaluate", "alone.txt", "--key", "key.txt")
 
 
@@ -116,7 +116,7 @@ def test_a_trial_counts_as_often_as_the_key_lists_it_but_has_one_label_and_one_s
     assert cllr("scores.txt", "--key", "key.txt") == pytest.approx(twice)
     assert "counts as often as the key lists it" in said("scores.txt", "--key", "key.txt")
     write("key.txt", [*key, f"{PAIRS[0]} nontarget"])
-    with pytest.raises(InputError, match="one label for each trial; 1 of 90 have several"):
+    with pytest.raises(InputError, match="several labels for 1 of 90 trials"):
         run("evaluate", "scores.txt", "--key", "key.txt")
 
 
@@ -163,9 +163,9 @@ def test_systems_with_other_samples_are_not_compared():
 
 
 @pytest.mark.parametrize(("name", "options", "words"), [
-    ("vox.txt", (), r"must hold the label of each trial.* its fields are label, model, segment"),
+    ("vox.txt", (), r"has no label for each trial; its fields are label, model, segment"),
     ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
-    ("scores.txt", (), "must hold the label of each trial"),
+    ("scores.txt", (), "has no label for each trial"),
     ("odd.csv", (), "--truth is missing. Name a column of odd.csv"),
     ("odd.csv", ("--key", "key.txt"), r"columns are one, two, cosine\. .*--llr"),
     ("lab.csv", ("--key", "key.txt"), "must have the columns model, segment and llr"),
@@ -198,8 +198,8 @@ def test_a_trial_list_may_be_compressed_or_read_in_pieces(monkeypatch):
 
 
 def test_further_columns_are_found_in_the_key_the_scores_or_the_names_of_the_trials():
-    from deciban.cli.columns import read_scores
     from deciban.cli.options import ScoreOptions
+    from deciban.cli.scores import read_scores
 
     rows = [f"{pair} {x} c{k % 2}" for k, (pair, x) in enumerate(zip(PAIRS, SCORES, strict=True))]
     write("s.txt", ["modelid segmentid score channel", *rows])
@@ -207,7 +207,7 @@ def test_further_columns_are_found_in_the_key_the_scores_or_the_names_of_the_tri
     found = read_scores("s.txt", ScoreOptions(["key.txt"]), beside).beside
     assert found["channel"].to_list() == [f"c{k % 2}" for k in range(N)]
     assert found["model"].to_list() == [pair.split()[0] for pair in PAIRS]
-    with pytest.raises(InputError, match=r"'room', for --by; no file has it"):
+    with pytest.raises(InputError, match=r"no column 'room', which --by needs, nor"):
         read_scores("s.txt", ScoreOptions(["key.txt"]), [("--by", "room")])
 
 

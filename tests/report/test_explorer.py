@@ -11,8 +11,8 @@ import pytest
 from browser import quiet_page, settle, unpack
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant
 from deciban.calibration import AffineCalibrator
-from deciban.cli.columns import read_scores
 from deciban.cli.options import ScoreOptions
+from deciban.cli.scores import read_scores
 from deciban.exceptions import InputError, TableError, UnknownClassError
 from deciban.metrics import cllr
 from deciban.report.explorer import explorer

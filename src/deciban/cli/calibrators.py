@@ -13,9 +13,9 @@ from deciban import calibration
 from deciban.assessment import Assessment, Quantity, assess
 from deciban.assessment.assess import assess_partitions
 from deciban.assessment.quantities import cost_keys
-from deciban.cli.columns import LabelledScores, measure_columns
 from deciban.cli.score_columns import require_finite
-from deciban.cli.score_parts import ScoreParts, calibrate_folds, in_sorted_classes, select_fold
+from deciban.cli.score_parts import ScoreParts, calibrate_folds, select_fold
+from deciban.cli.scores import LabelledScores, measure_columns
 from deciban.cli.words import require_choice
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
@@ -138,7 +138,7 @@ def _note_loss(before: Assessment, after: Assessment | None) -> list[str]:
 
 def fit_parts(blank: Any, parts: ScoreParts) -> FittedCalibrator:
     """Fit to scores in parts."""
-    data = in_sorted_classes(parts)
+    data = parts.sorted_partitions
 
     def fit(some: Any) -> Any:
         return clone(blank).fit_partitions(some, len(data.classes))  # evidence, as apply gives it

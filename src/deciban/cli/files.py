@@ -38,6 +38,7 @@ class Part:
     path: str
     start: int = 0
     rows: int | None = None  # all that follow
+    name: str = ""  # of the file in messages, if it is not the path
 
     def __fspath__(self) -> str:
         return self.path

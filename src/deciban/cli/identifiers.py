@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from deciban.cli.cells import first_true
 from deciban.cli.files import Source
 from deciban.cli.tables import open_table
 from deciban.cli.trials import open_trials
@@ -18,9 +19,9 @@ from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
-    from deciban.cli.columns import LabelledScores
     from deciban.cli.options import AssessmentOptions
     from deciban.cli.score_columns import ScoreColumns
+    from deciban.cli.scores import LabelledScores
 
 _THING = (
     "(item|id|name|file|sample|source|speaker|voice|recording|utt|utterance|segment|object|print|"
@@ -50,16 +51,21 @@ def design_settings(options: AssessmentOptions, beside: pl.DataFrame) -> dict[st
 def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
     """Identifiers as whole numbers; the same text has the same number in each column."""
     for column in columns:
-        empty = (column.is_null() | (column.cast(pl.String) == "")).fill_null(value=True)
-        if empty.any():
-            row = int(empty.arg_max() or 0)
-            raise InputError(
-                f"{option} must name columns with an identifier in each row; row {row + 1} of "
-                f"{quote(column.name)} is empty. Fill it in, or give a copy without the row.",
-                rows=[row],
-            )
+        check_identifiers(column, option)
     whole = pl.concat([column.cast(pl.String).alias("item") for column in columns])
     return np.split(whole.cast(pl.Categorical).to_physical().to_numpy(), len(columns))
+
+
+def check_identifiers(column: pl.Series, option: str, start: int = 0) -> None:
+    """Raise unless each row has an identifier; ``start`` rows of the table come before."""
+    empty = (column.is_null() | (column.cast(pl.String) == "")).fill_null(value=True)
+    if empty.any():
+        row = start + first_true(empty)
+        raise InputError(
+            f"{option} must name columns with an identifier in each row; row {row + 1} of "
+            f"{quote(column.name)} is empty. Fill it in, or give a copy without the row.",
+            rows=[row],
+        )
 
 
 def find_identifiers(names: Sequence[str]) -> list[str]:

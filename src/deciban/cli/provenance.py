@@ -16,8 +16,8 @@ from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
-    from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
+    from deciban.cli.scores import LabelledScores
 
 COMMAND: list[str] = []  # the words that were typed after deciban
 UNMET = 3  # exit status where a criterion is not met

@@ -1,9 +1,10 @@
-"""What columns of scores hold, as a calibrator's file stores it, and what they say."""
+"""Columns of scores: which columns of a table they are, how a file stores them, what they say."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,9 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deciban.cli.cells import Column, Labels, parse_numbers
-from deciban.cli.trials import CALIBRATED
-from deciban.cli.words import one_of_such
+from deciban.cli.cells import Column, Labels, find_target, fold_key_word, parse_numbers
+from deciban.cli.operating import find_class, parse_prior
+from deciban.cli.options import ScoreOptions
+from deciban.cli.tables import Table
+from deciban.cli.trials import CALIBRATED, find_calibrated
+from deciban.cli.words import join_words, one_of_such, quote, quote_name
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, TableError
 
@@ -30,14 +34,14 @@ class ScoreColumns:
 
     kind: str  # "llr", "trials", "log-likelihoods" or "posteriors"
     columns: tuple[str, ...]
-    positive: int = 1  # index of the class that LLRs favor; 1 where there are none
+    positive: int = 1  # index of the class that LLRs favor; 1 if there are none
     base: str = "e"  # of the logarithms: "e", "2" or "10"
     prior: tuple[float, ...] | None = None  # contained in posteriors; None is the uniform one
     floor: float | None = None  # to which smaller posteriors are raised
 
     @property
     def nats(self) -> float:
-        """How many nats one unit of the logarithms is."""
+        """Nats in one unit of the logarithms."""
         return 1.0 if self.base == "e" else math.log(int(self.base))
 
     @property
@@ -57,23 +61,17 @@ class ScoreColumns:
     @classmethod
     def from_dict(cls, extra: dict[str, Any] | None, n_classes: int, name: str) -> Self:
         """The columns that a calibrator's file stores, or an error."""
-        plain = (extra or {}).get(_KEY)
-        if plain is None:
-            raise InputError(
-                f"{name} must say which columns it was fitted to; it does not. Make it with "
-                f"deciban calibrate."
-            )
         try:
+            plain = (extra or {})[_KEY]
             prior = None if plain["prior"] is None else tuple(map(float, plain["prior"]))
             found = cls(**{**plain, "columns": tuple(plain["columns"]), "prior": prior})
-            if not found._fits(n_classes):
-                raise ValueError
+            if found._fits(n_classes):
+                return found
         except (KeyError, TypeError, ValueError):
-            raise InputError(
-                f"{name} must say which columns it was fitted to; what it says does not fit. Make "
-                f"it again with deciban calibrate."
-            ) from None
-        return found
+            pass
+        raise InputError(
+            f"{name} does not say which columns it was fitted to. Make it with deciban calibrate."
+        )
 
     def _fits(self, n_classes: int) -> bool:
         return (
@@ -94,25 +92,22 @@ class ScoreColumns:
         )
 
     def evidence(self, values: Floats, classes: Labels, source: str, start: int = 0) -> Evidence:
-        """What the scores say. Of two classes, the one that LLRs favor is the second."""
+        """The evidence in scores. Of two classes, the one that LLRs favor is the second."""
         if self.is_llr:
             return Evidence.from_llr(values[:, 0] * self.nats, *self.favored_first(classes))
-        self._require_rows(values, source, start)
         if self.kind == "posteriors":
-            shares = normalize_posteriors(values, self.floor, source, start)
-            return Evidence.from_posteriors(shares, self.prior, classes)
-        return Evidence.from_scores(values * self.nats, classes)
-
-    def _require_rows(self, values: Floats, source: str, start: int) -> None:
-        if self.kind == "posteriors":
-            bad, what = (values < 0).any(axis=1), "posteriors of zero or more"
+            bad, rule = (values < 0).any(axis=1), "posteriors of zero or more"
         else:
             bad = np.isposinf(values).any(axis=1) | np.isneginf(values).all(axis=1)
-            what = "log-likelihoods below +inf, and one above -inf in each row"
+            rule = "log-likelihoods below +inf, and one above -inf in each row"
         if bad.any():
             row = start + int(np.argmax(bad))
-            sentence = f"must hold {what}; row {row + 1} does not. Correct it."
+            sentence = f"must hold {rule}; row {row + 1} does not. Correct it."
             raise TableError(sentence, file=source, rows=[row])
+        if self.kind == "posteriors":
+            shares = _normalize_posteriors(values, self.floor, source, start)
+            return Evidence.from_posteriors(shares, self.prior, classes)
+        return Evidence.from_scores(values * self.nats, classes)
 
     def added_names(self, classes: Labels) -> list[str]:
         """Names of the calibrated columns."""
@@ -138,6 +133,147 @@ class ScoreColumns:
         return low / self.nats, high / self.nats
 
 
+# --- which columns of a table -------------------------------------------------------------
+
+
+def find_columns(
+    options: ScoreOptions,
+    table: Table,
+    labels: Labels,
+    counts: Sequence[int],
+    *,
+    calibrated: bool,
+) -> ScoreColumns:
+    """The columns of a table that hold scores; ``counts`` are numbers of samples of each class.
+
+    If a table has scores and what `deciban apply` made of them, ``calibrated`` takes the latter,
+    unless the options name a column.
+    """
+    llr = _find_llr(options, table, calibrated)
+    if llr is not None:
+        return llr_columns("llr", llr, labels, options)
+    return _class_columns(labels, counts, table, options, calibrated)
+
+
+def _find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | None:
+    """The column of LLRs, as named or by its usual name; None where there is none."""
+    if options.llr is not None:
+        return table.require_column(options.llr, "--llr")
+    if options.pattern or options.posteriors:
+        return None
+    after = find_calibrated(table, "llr") if calibrated else None
+    if after is not None:
+        return after
+    return "llr" if "llr" in table.schema and options.truth != "llr" else None
+
+
+def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
+    """The column of LLRs of two classes, and which one they favor."""
+    if len(labels) != 2:
+        raise InputError(
+            f"the true class must be one of two, since {quote(column)} is an LLR; got "
+            f"{len(labels):,} classes: {join_words([quote(label) for label in labels], 5)}. Mend "
+            f"labels that are misspelled, or name one column for each class with --llr '*'."
+        )
+    positive = labels.index(_positive_class(options, labels))
+    return ScoreColumns(kind, (column,), positive, options.base)
+
+
+def _positive_class(options: ScoreOptions, labels: Labels) -> Hashable:
+    if options.positive is not None:
+        return find_class(options.positive, "--truth", labels)
+    target = find_target(labels)
+    if target is not None:
+        return target
+    remedy = f"{options.truth or options.key or 'COLUMN'}={quote_name(labels[1])}"
+    raise InputError(
+        f"Which class do the LLRs favor, {' or '.join(map(quote_name, labels))}? Say so with "
+        f"--truth {shlex.quote(remedy)}, for instance."
+    )
+
+
+def _class_columns(
+    labels: Labels, counts: Sequence[int], table: Table, options: ScoreOptions, calibrated: bool
+) -> ScoreColumns:
+    """One column for each class, named after the class; ``counts`` are samples of each class."""
+    after = {label: f"{CALIBRATED}{label}" for label in labels}
+    asked = options.pattern or options.posteriors
+    if calibrated and not asked and table.schema.keys() >= set(after.values()):
+        found: dict[Hashable, str] = dict(after)
+    else:
+        found = _find_class_columns(labels, table, options)
+    columns = tuple(found[label] for label in labels)
+    positive = 1
+    if options.positive is not None:
+        if len(labels) > 2:
+            raise InputError(
+                f"Scores favor one class where there are two; got {len(labels)} classes. Leave out "
+                f"={options.positive} in --truth."
+            )
+        positive = labels.index(find_class(options.positive, "--truth", labels))
+    if options.posteriors is None:
+        return ScoreColumns("log-likelihoods", columns, positive, options.base)
+    prior = parse_prior(options.posteriors, "--posteriors", labels, counts)
+    inside = None if prior is None else tuple(prior[label] for label in labels)
+    return ScoreColumns("posteriors", columns, positive, options.base, inside)
+
+
+def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> dict[Hashable, str]:
+    """The column named after each class or, where there is none, as `deciban predict` names it."""
+    pattern = options.pattern or "*"
+    found = {label: pattern.replace("*", str(label)) for label in labels}
+    for label, name in found.items():
+        if isinstance(label, bool) and name not in table.schema:
+            found[label] = pattern.replace("*", str(label).lower())
+    missing = [name for name in found.values() if name not in table.schema]
+    if len(missing) == len(found) and pattern == "*":
+        written = "log_likelihood_" if options.posteriors is None else "posterior_"
+        predicted: dict[Hashable, str] = {label: f"{written}{label}" for label in labels}
+        if table.schema.keys() >= set(predicted.values()):
+            return predicted
+    if missing:
+        remedy = "Name them with --llr: a column of LLRs, or 'll_*' with * for the class."
+        if len(missing) < len(found):
+            remedy = (
+                "Every class needs one, also one that is out of the set; add it, or leave "
+                "the samples of the class out."
+            )
+        raise table.error(
+            f"must have a column llr, or one for each class of {quote(options.truth)}; it lacks "
+            f"{join_words(missing, 5)}, columns are {join_words(table.columns)}. {remedy}"
+        )
+    return found
+
+
+def describe_columns(
+    columns: ScoreColumns, classes: Sequence[Hashable], options: ScoreOptions
+) -> tuple[str, ...]:
+    """Which column was taken, and which class it favors."""
+    names, notes = columns.columns, []
+    calibrated = all(name.startswith(CALIBRATED) for name in names) and not options.llr
+    before = "--llr '*'"
+    if columns.is_llr:
+        before = f"--llr {quote_name(names[0].removeprefix(CALIBRATED))}"
+    remedy = f" They are calibrated; {before} takes those before calibration."
+    if columns.is_llr:
+        assumed = options.positive is None and fold_key_word(str(classes[1])) != "target"
+        why = " (by its name; --truth COLUMN=CLASS changes it)" * assumed
+        notes.append(
+            f"LLRs: column {names[0]}; positive class: {classes[1]}{why}.{remedy * calibrated}"
+        )
+        if columns.base == "e" and "log10" in names[0].lower():
+            notes.append(f"They are read as natural logarithms; if {names[0]} holds logarithms to "
+                         "base 10, give --base 10.")  # fmt: skip
+    elif calibrated:
+        notes.append(f"Log-likelihoods: columns {join_words(names, 5)}.{remedy}")
+    elif not options.pattern and all(map(str.endswith, names, (f"_{c}" for c in classes))):
+        notes.append(f"{columns.kind.capitalize()}: columns {join_words(names, 5)}.")
+    return tuple(notes)
+
+
+# --- checks -------------------------------------------------------------------------------
+
+
 def refuse_probabilities(values: Floats) -> None:
     """Raise on values that are positive and sum to one in every row, as logarithms do not."""
     if values.min() < 0 or np.isinf(values).any() or not (values % 1 > 0).any():
@@ -155,7 +291,7 @@ def _rounding(values: Floats) -> float:
     return min(0.006 * values.shape[1], 0.05)
 
 
-def normalize_posteriors(values: Floats, floor: float | None, source: str, start: int) -> Floats:
+def _normalize_posteriors(values: Floats, floor: float | None, source: str, start: int) -> Floats:
     """Posteriors that sum to one, from percentages or rounded ones; none is below the floor."""
     total = values.sum(axis=1, keepdims=True)
     for whole in (1.0, 100.0):

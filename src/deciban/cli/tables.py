@@ -55,13 +55,18 @@ class Table:
         """Names of the columns, in their order."""
         return list(self.schema)
 
+    @property
+    def height(self) -> int | None:
+        """Number of rows of a Parquet or an Arrow file; None of others, which are read to tell."""
+        return getattr(self.reader, "height", None)
+
     def split(self, rows: int) -> list[Part]:
         """Parts of the file with at most so many rows each; a file of text is one part."""
         path = self.name if is_address(self.name) else os.path.abspath(self.path)
-        n = getattr(self.reader, "height", None)
+        n = self.height
         if n is None:
-            return [Part(path)]
-        return [Part(path, k, min(rows, n - k)) for k in range(0, max(n, 1), rows)]
+            return [Part(path, name=self.name)]
+        return [Part(path, k, min(rows, n - k), self.name) for k in range(0, max(n, 1), rows)]
 
     def error(self, sentence: str, column: str = "") -> TableError:
         """An error about this table, or about a column of it."""
@@ -143,6 +148,8 @@ def open_table(source: Source) -> Table:
         return Table(_Columnar(text, text, "parquet", part), Path(text))
     kind = format_of(text)
     path, name = locate(text)
+    if isinstance(source, Part):
+        name = source.name or name
     if kind in _MAGIC:
         part = source if isinstance(source, Part) else Part(text)
         return Table(_Columnar(path, name, kind, part), path)
@@ -156,12 +163,16 @@ def read_table(source: Source) -> pl.DataFrame:
     return open_table(source).read()
 
 
-def check_same_columns(tables: Sequence[Table]) -> None:
-    """Raise unless all tables have the columns of the first: names, types and order."""
+def check_same_columns(tables: Sequence[Table], names: Sequence[str] | None = None) -> None:
+    """Raise unless all tables have the same columns: names, types and order, or only some names."""
     first = tables[0]
     for table in tables[1:]:
-        if list(table.schema.items()) != list(first.schema.items()):
-            odd = [name for name, _ in set(table.schema.items()) ^ set(first.schema.items())]
+        here, there = (
+            [*one.schema.items()] if names is None else [(k, one.schema.get(k)) for k in names]
+            for one in (first, table)
+        )
+        if here != there:
+            odd = [name for name, _ in set(here) ^ set(there)]
             raise table.error(
                 f"has other columns than {first.name}: {min(odd) if odd else 'the order'} differs. "
                 "Give copies with the same names, types and order."

@@ -245,28 +245,22 @@ def read_trials(
 
     ``beside`` holds options and the further columns that they name, in any of the files.
     """
-    trials = _read_labelled(source, options, [name for _, name in beside], calibrated)
+    further = [name for _, name in beside]
+    scores = open_trials(source, options.llr, calibrated=calibrated).require("score", options.llr)
+    if options.key is not None:
+        key = open_trials(options.key, value="label").require("label")
+        trials = _join_key(scores, key, further)
+    else:
+        frame = scores.read("label", "score", beside=further)
+        trials = Trials(frame, scores.roles["score"], scores.table.name, notes=scores.notes)
     for option, name in beside:
         if f"beside:{name}" not in trials.frame.columns:
             raise TableError(
-                f"must have the column {quote(name)}, for {option}; no file has it. Add it, with a "
-                "header, or name model or segment.",
+                f"has no column {quote(name)}, which {option} needs, nor has another file. Add it, "
+                "with a header, or name model or segment.",
                 file=trials.key,
             )
     return trials
-
-
-def _read_labelled(
-    source: str, options: ScoreOptions, beside: Sequence[str], calibrated: bool
-) -> Trials:
-    scores = open_trials(source, options.llr, calibrated=calibrated)
-    scores.require("score", options.llr)
-    if options.key is not None:
-        key = open_trials(options.key, value="label").require("label")
-        return _join_key(scores, key, beside)
-    column, name = scores.roles["score"], scores.table.name
-    frame = scores.read("label", "score", beside=beside)
-    return Trials(frame, column, name, notes=scores.notes)
 
 
 def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trials:
@@ -281,22 +275,21 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trial
             scores.require("model", column)
         if scored.height != keyed.height:
             raise here.error(
-                f"must have a score for each of the {count(keyed.height, 'trial')} of "
-                f"{there.name}, in its order; it has {scored.height:,}. Give model and segment "
-                "with each score, so that they can be matched."
+                f"has {count(scored.height, 'score')} and {there.name} "
+                f"{count(keyed.height, 'trial')}, so they cannot be matched by their order. Give "
+                "model and segment with each score."
             )
         note = f"The scores are matched with {there.name} by their order."
         return Trials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
-    repeated = _require_one_value(keyed, there, "label")
-    if _require_one_value(scored, here, "score"):
+    repeated = _count_repeated(keyed, there, "label")
+    if _count_repeated(scored, here, "score"):
         scored = scored.unique(TRIAL, maintain_order=True)
     frame = keyed.join(scored, on=TRIAL, how="left", maintain_order="left")
     unscored = frame.filter(pl.col("score").is_null())
     if unscored.height:
         raise here.error(
-            f"must have a score for each trial of {there.name}; it lacks {unscored.height:,} of "
-            f"{keyed.height:,}, such as {_name(unscored)}. Score them, or give the key of the "
-            "trials that were scored."
+            f"lacks {unscored.height:,} of the {keyed.height:,} trials in {there.name}, such as "
+            f"{_name(unscored)}. Score them, or give the key of the trials that were scored."
         )
     rest = scored.join(keyed, on=TRIAL, how="anti")
     notes = [*scores.notes, *key.notes]
@@ -311,15 +304,14 @@ def _name(frame: pl.DataFrame) -> str:
     return f"({frame[0, 'model']}, {frame[0, 'segment']})"
 
 
-def _require_one_value(frame: pl.DataFrame, table: Table, value: str) -> int:
-    """How many lines repeat a trial; an error where they differ."""
+def _count_repeated(frame: pl.DataFrame, table: Table, value: str) -> int:
+    """Number of lines that repeat a trial; an error if they differ in their value."""
     distinct = frame.n_unique(TRIAL)
     if distinct < frame.height and frame.n_unique([*TRIAL, value]) > distinct:
         twice = frame.unique([*TRIAL, value], maintain_order=True)
         twice = twice.filter(twice.select(TRIAL).is_duplicated())
         raise table.error(
-            f"must have one {value} for each trial; {twice.n_unique(TRIAL):,} of {distinct:,} "
-            f"have several, such as {_name(twice)}. Find out which one is right, and give a file "
-            "with that one."
+            f"has several {value}s for {twice.n_unique(TRIAL):,} of {distinct:,} trials, such as "
+            f"{_name(twice)}. Find out which is correct, and give a file with that one."
         )
     return frame.height - distinct

@@ -151,8 +151,8 @@ class _Calibration:
         import numpy as np
         import polars as pl
 
-        from deciban.cli.columns import measure_columns
         from deciban.cli.score_columns import require_finite
+        from deciban.cli.scores import measure_columns
 
         rest = _read_others([source, *self.others], self.each, self.calibrator, self.id_column)
         table, columns, frames = self._open(source)

@@ -27,8 +27,8 @@ from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     from deciban.cli.calibrators import FittedCalibrator
-    from deciban.cli.columns import LabelledScores
     from deciban.cli.score_columns import ScoreColumns
+    from deciban.cli.scores import LabelledScores
 
 _MIN_RESAMPLES = 20
 _SCALES = ("scalar", "diagonal", "full")
@@ -80,11 +80,11 @@ def calibrate(
     from deciban._persistence.files import write_atomically
     from deciban._workers import open_workers
     from deciban.cli import calibrators
-    from deciban.cli.columns import read_scores
     from deciban.cli.files import find_files
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.score_parts import is_in_parts, open_score_parts
+    from deciban.cli.scores import read_scores
 
     if resamples and resamples < _MIN_RESAMPLES:
         raise InputError(f"--resamples must be 0, or at least {_MIN_RESAMPLES}; got {resamples}.")
@@ -270,9 +270,9 @@ def fuse(
     Example: deciban fuse a.csv b.csv --truth class --id sample -o fused.deciban
     """
     from deciban.calibration import FusionCalibrator
-    from deciban.cli.columns import measure_columns
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
+    from deciban.cli.scores import measure_columns
     from deciban.cli.words import require_choice
 
     require_choice(scale, "--scale", _SCALES)

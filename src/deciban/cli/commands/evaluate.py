@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     import deciban._workers
     from deciban.assessment import Assessment, Comparison, Conditions
-    from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
+    from deciban.cli.scores import LabelledScores
     from deciban.evidence import Evidence
 
 Result = TypeVar("Result", "Assessment", "Comparison")
@@ -123,8 +123,8 @@ def _assess(
     source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
 ) -> _Judged:
     from deciban.assessment import assess, assess_by
-    from deciban.cli.columns import read_conditions, read_scores
     from deciban.cli.identifiers import design_columns
+    from deciban.cli.scores import read_conditions, read_scores
 
     scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
     y_true, evidence = scored.y_true, scored.evidence
@@ -286,8 +286,8 @@ def read_systems(
     beside: Sequence[tuple[str, str | None]], *, calibrated: bool = True,
 ) -> list[LabelledScores]:  # fmt: skip
     """The same samples of all systems, in the order of the first, which has more columns beside."""
-    from deciban.cli.columns import read_scores
     from deciban.cli.identifiers import match_all, require_same_order
+    from deciban.cli.scores import read_scores
 
     own = [("--id", id_column)]
     scored = [

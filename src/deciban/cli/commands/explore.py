@@ -64,7 +64,7 @@ def explore(
 def _read(table: str, model: Path | None, columns: ScoreOptions) -> dict[str, Any]:
     """Evidence and truth of the table, by the model if there is one."""
     if model is None:
-        from deciban.cli.columns import read_scores
+        from deciban.cli.scores import read_scores
 
         scored = read_scores(table, columns)
         for note in scored.notes:

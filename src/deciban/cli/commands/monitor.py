@@ -148,8 +148,7 @@ def _read(
     source: str, options: ScoreOptions, known: tuple[Hashable, ...] | None, named: str | None
 ) -> tuple[Table, Evidence, np.ndarray | None, tuple[Hashable, ...]]:
     """The table, evidence, labels with None where there is none, and the classes."""
-    from deciban.cli.columns import class_columns, find_llr, llr_columns
-    from deciban.cli.score_columns import refuse_probabilities
+    from deciban.cli.score_columns import find_columns, refuse_probabilities
     from deciban.cli.tables import open_table
 
     table = open_table(source)
@@ -158,15 +157,9 @@ def _read(
     if not frame.height:
         raise table.error("has no rows. Give a table with samples.")
     y_true, classes = _read_truth(table, frame, truth, known, named)
-    llr = find_llr(options, table, calibrated=True)
-    if llr is not None:
-        columns = llr_columns("llr", llr, classes, options)
-    else:
-        columns = class_columns(classes, [1] * len(classes), table, options, calibrated=True)
-        if known is None and named is None:
-            _note_unused(
-                frame.drop(truth or [], *columns.columns, *map(str, classes), strict=False)
-            )
+    columns = find_columns(options, table, classes, [1] * len(classes), calibrated=True)
+    if not columns.is_llr and known is None and named is None:
+        _note_unused(frame.drop(truth or [], *columns.columns, *map(str, classes), strict=False))
     values = columns.values(frame, table.name)
     if columns.kind == "log-likelihoods":
         refuse_probabilities(values)

@@ -1,0 +1,282 @@
+"""Scores whose truth is known: the rows of a table, or of one of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deciban._validation.labels import label_array
+from deciban.cli.cells import (
+    MISSING,
+    Column,
+    Labels,
+    check_no_missing_words,
+    encode_labels,
+    parse_numbers,
+    unify_key_words,
+)
+from deciban.cli.files import Part
+from deciban.cli.identifiers import check_identifiers, find_identifiers
+from deciban.cli.options import ScoreOptions
+from deciban.cli.score_columns import (
+    Floats,
+    ScoreColumns,
+    describe_columns,
+    find_columns,
+    llr_columns,
+    refuse_probabilities,
+)
+from deciban.cli.tables import Table, check_same_columns, empty_to_null, open_table
+from deciban.cli.trials import TRIAL, find_roles, open_trials, read_trials
+from deciban.cli.words import count, join_words, name_source
+from deciban.evidence import Evidence
+from deciban.metrics.partitions import Rows, hash_numbers, hash_texts, llr_of_two
+
+_NO_LABEL = "Fill it in, or leave out rows without a label."
+
+
+# --- in memory ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Evidence, and the true class of each row as an index among the evidence's classes.
+
+    Beside them are further columns that were asked for, columns that name the samples (``ids``) and
+    columns that seem to name what samples share (``identifiers``).
+    """
+
+    codes: NDArray[np.intp]
+    evidence: Evidence
+    columns: ScoreColumns
+    beside: pl.DataFrame = field(default_factory=pl.DataFrame)
+    ids: pl.DataFrame = field(default_factory=pl.DataFrame)
+    left_out: dict[str, int] = field(default_factory=dict)  # number of rows, by reason
+    notes: tuple[str, ...] = ()  # how the scores were read, if the options leave it open
+    identifiers: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The classes; of two, LLRs favor the second."""
+        return self.evidence.classes
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows that are used."""
+        return len(self.codes)
+
+    @property
+    def y_true(self) -> np.ndarray:
+        """The true classes."""
+        return label_array(self.evidence.classes)[self.codes]
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of rows of each class."""
+        return np.bincount(self.codes, minlength=self.evidence.n_classes).tolist()
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """The scores in this order."""
+        frames = {"beside": self.beside, "ids": self.ids, "identifiers": self.identifiers}
+        taken: dict[str, Any] = {k: frame[rows] for k, frame in frames.items() if frame.width}
+        return replace(self, codes=self.codes[rows], evidence=self.evidence[rows], **taken)
+
+
+def read_scores(
+    source: str,
+    options: ScoreOptions,
+    beside: Sequence[tuple[str, str | None]] = (),
+    *,
+    calibrated: bool = True,
+) -> LabelledScores:
+    """The truth and the evidence of a table, or of trial lists.
+
+    ``beside`` holds options and the further column that each names; None names none. If a table
+    has scores and what `deciban apply` made of them, ``calibrated`` takes the latter, unless the
+    options name a column.
+    """
+    more = [(option, name) for option, name in beside if name is not None]
+    if _are_trials(source, options):
+        return _read_trial_scores(source, options, more, calibrated)
+    table = open_table(source)
+    reader, _ = open_reader([table], options, source, calibrated)
+    names = [*dict.fromkeys(table.require_column(name, option) for option, name in more)]
+    likely = find_identifiers(table.columns)
+    if {reader.truth, *reader.columns.columns} & {*likely}:
+        likely = []
+    codes, values, frame = reader.read(table, [*names, *likely])
+    scores = combine(values, reader.labels, codes, reader.columns, table.name)
+    return replace(
+        scores, beside=frame.select(names), identifiers=frame.select(likely),
+        notes=describe_columns(scores.columns, scores.classes, options),
+    )  # fmt: skip
+
+
+def _are_trials(source: str, options: ScoreOptions) -> bool:
+    """Whether labels come from a key, or from a list that holds them itself."""
+    if options.key is not None:
+        return True
+    if options.truth is not None or options.pattern or options.posteriors:
+        return False  # or the message on --truth names the columns
+    trials = open_trials(source, options.llr)
+    if trials.roles.keys() >= {"label", "score"}:
+        return True
+    if not getattr(trials.table.reader, "spaced", False):
+        return False
+    raise trials.table.error(
+        f"has no label for each trial; its fields are {join_words(trials.names.values())}. Add "
+        "one, as in '1 model segment score', or pass --key or --truth."
+    )
+
+
+def _read_trial_scores(
+    source: str, options: ScoreOptions, more: Sequence[tuple[str, str]], calibrated: bool
+) -> LabelledScores:
+    trials = read_trials(source, options, more, calibrated=calibrated)
+    frame = trials.frame
+    column = unify_key_words(Column(frame["label"], trials.key, remedy=_NO_LABEL))
+    labels, codes = encode_labels(column)
+    columns = llr_columns("trials", trials.column, labels, options)
+    values = frame["score"].to_numpy()[:, None]
+    scores = combine(values, labels, codes, columns, name_source(source))
+    notes = [*trials.notes, *describe_columns(scores.columns, scores.classes, options)]
+    total = frame.height + sum(trials.left_out.values())
+    for reason, rows in trials.left_out.items():
+        notes.append(f"Left out: {rows:,} of {count(total, 'score')} ({reason}).")
+    names = dict.fromkeys(name for _, name in more)
+    return replace(
+        scores, beside=frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
+        ids=frame.select([] if options.key else [name for name in TRIAL if name in frame]),
+        left_out=trials.left_out, notes=tuple(notes),
+        identifiers=frame.select(find_identifiers(frame.columns)),
+    )  # fmt: skip
+
+
+def combine(
+    values: Floats, labels: Labels, codes: NDArray[np.intp], columns: ScoreColumns, source: str,
+    start: int = 0,
+) -> LabelledScores:  # fmt: skip
+    """Scores beside their labels; ``start`` rows of the table came before them."""
+    if columns.kind == "log-likelihoods":
+        refuse_probabilities(values)
+    evidence = columns.evidence(values, labels, source, start)
+    if len(labels) == 2 and columns.positive == 0:
+        codes = 1 - codes
+        if not columns.is_llr:  # the calibrator's file has the classes in their own order
+            evidence = evidence.restrict(labels[::-1])
+            columns = replace(columns, positive=1)
+    return LabelledScores(codes, evidence, columns)
+
+
+def measure_columns(
+    frame: pl.DataFrame, names: Sequence[str], source: str, start: int = 0
+) -> dict[str, Floats]:
+    """Quality measures of each row, by the name of their column."""
+    return {name: parse_numbers(Column(frame[name], source, start)) for name in names}
+
+
+def read_conditions(column: pl.Series) -> np.ndarray:
+    """The condition of each row; whole numbers are in their order, and empty cells are one."""
+    text = column.cast(pl.String)
+    numbers = text.cast(pl.Int64, strict=False)
+    if not numbers.has_nulls() and (numbers.cast(pl.String) == text).all():
+        return numbers.to_numpy()
+    return text.fill_null("(empty)").to_numpy()
+
+
+# --- rows of a table, all of them or a part -----------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScoreReader:
+    """Reads the truth and the scores of a table; it goes to workers."""
+
+    columns: ScoreColumns
+    labels: Labels
+    truth: str
+    raw: pl.Series  # labels as they are written, and the position of the class of each
+    codes: NDArray[np.intp]
+    group: str | None = None
+
+    def read(
+        self, table: Table, beside: Sequence[str]
+    ) -> tuple[NDArray[np.intp], Floats, pl.DataFrame]:
+        """The class of each row, its scores, and further columns."""
+        places = pl.Series(self.codes, dtype=pl.Int64)
+        codes, values, frames = [], [], []
+        start = table.first
+        for frame in table.batches(1 << 18, [self.truth, *self.columns.columns, *beside]):
+            found = frame[self.truth].replace_strict(
+                self.raw, places, default=None, return_dtype=pl.Int64
+            )
+            if found.has_nulls():  # a label that the first pass has not seen
+                raise table.error("changed while it was being read. Run the command again.")
+            codes.append(found.to_numpy())
+            values.append(self.columns.values(frame, table.name, start))
+            frames.append(empty_to_null(frame.select([*dict.fromkeys(beside)])))
+            start += frame.height
+        return np.concatenate(codes), np.concatenate(values), pl.concat(frames)
+
+    def __call__(self, item: tuple[Part, int]) -> Rows:
+        """The samples of a part, whose first has this number among all."""
+        part, number = item
+        table = open_table(part)
+        beside = [] if self.group is None else [self.group]
+        codes, values, frame = self.read(table, beside)
+        scores = combine(values, self.labels, codes, self.columns, table.name, table.first)
+        codes, evidence = scores.codes, scores.evidence.log_likelihoods
+        if len(self.labels) == 2:
+            evidence = llr_of_two(evidence, codes)
+        numbers = number + np.arange(len(codes), dtype=np.int64)
+        hashes = hash_numbers(numbers)
+        if self.group is not None:
+            check_identifiers(frame[self.group], "--group", table.first)
+            cells = frame[self.group].cast(pl.String)
+            distinct = cells.unique()
+            hashes = cells.replace_strict(distinct, pl.Series(hash_texts(distinct))).to_numpy()
+        return Rows(codes, (evidence,), hashes, numbers)
+
+
+def open_reader(
+    tables: Sequence[Table], options: ScoreOptions, source: str, calibrated: bool
+) -> tuple[ScoreReader, list[int]]:
+    """A reader of tables with the same columns, and the number of samples of each class."""
+    table = tables[0]
+    roles = find_roles(table, options.llr, calibrated)
+    by_name = options.truth is None and roles.keys() >= {"label", "score"}
+    truth = roles["label"] if by_name else table.require_column(options.truth, "--truth")
+    check_same_columns(tables, [truth])
+    raw, numbers = _count_labels(tables, truth)
+    labels, codes = encode_labels(unify_key_words(Column(raw, name_source(source))))
+    counts = np.bincount(codes, numbers, len(labels)).astype(int).tolist()
+    if by_name:
+        columns = llr_columns("trials", roles["score"], labels, options)
+    else:
+        columns = find_columns(options, table, labels, counts, calibrated=calibrated)
+    check_same_columns(tables, columns.columns)
+    return ScoreReader(columns, labels, truth, raw, codes), counts
+
+
+def _count_labels(tables: Sequence[Table], truth: str) -> tuple[pl.Series, NDArray[np.intp]]:
+    """Distinct labels and how often each occurs."""
+    counts = []
+    for table in tables:
+        start = table.first
+        for frame in table.batches(1 << 20, [truth]):
+            column = Column(empty_to_null(frame)[truth], table.name, start, remedy=_NO_LABEL)
+            if frame.height:
+                column.check_filled()
+            counts.append(column.cells.value_counts(name="n"))
+            words = counts[-1][truth].cast(pl.String).str.strip_chars().str.to_lowercase()
+            if words.is_in(MISSING).any() and column.cells.dtype == pl.String:
+                check_no_missing_words(column)
+            start += frame.height
+    found = pl.concat(counts).group_by(truth).agg(pl.col("n").sum()).sort(truth)
+    if not found.height:
+        raise tables[0].error("has no rows. Give a table with samples.")
+    return found[truth], found["n"].to_numpy().astype(np.intp)
