@@ -164,7 +164,7 @@ def test_systems_with_other_samples_are_not_compared():
 
 @pytest.mark.parametrize(("name", "options", "words"), [
     ("vox.txt", (), r"has no label for each trial; its fields are label, model, segment"),
-    ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
+    ("vox.txt", ("--key", "vox.txt"), "holds trials with labels and no scores"),
     ("scores.txt", (), "has no label for each trial"),
     ("odd.csv", (), "--truth is missing. Name a column of odd.csv"),
     ("odd.csv", ("--key", "key.txt"), r"columns are one, two, cosine\. .*--llr"),

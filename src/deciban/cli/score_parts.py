@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,6 @@ class ScoreParts:
     counts: list[int]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def classes(self) -> tuple[Hashable, ...]:

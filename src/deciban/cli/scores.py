@@ -129,7 +129,7 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
     if not getattr(trials.table.reader, "spaced", False):
         return False
     raise trials.table.error(
-        f"has no label for each trial; its fields are {join_words(trials.names.values())}. Add "
+        f"has no label for each trial; its fields are {join_words(trials.table.columns)}. Add "
         "one, as in '1 model segment score', or pass --key or --truth."
     )
 

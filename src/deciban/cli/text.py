@@ -45,7 +45,7 @@ class TextFile:
     quotes: bool  # whether a newline between quotes is part of a cell
 
     def __init__(self, path: Path, name: str) -> None:
-        self._path, self.name = path, name
+        self.path, self.name = path, name
 
     def error(self, sentence: str, column: str = "") -> TableError:
         """An error about this file, or about a column of it."""
@@ -76,7 +76,7 @@ class TextFile:
     def _pieces(self) -> Iterator[bytes]:
         """The bytes of the file, unpacked if its first two are those of gzip."""
         with file_errors(self.name, "cannot be read"):
-            file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
+            file: BinaryIO = open(self.path, "rb")  # noqa: SIM115
         with file:
             with file_errors(self.name, "cannot be read"):
                 size = os.fstat(file.fileno()).st_size

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 import polars as pl
@@ -43,15 +42,11 @@ CALIBRATED = "calibrated_"  # prefix of the names of calibrated columns
 
 @dataclass(frozen=True)
 class TrialList:
-    """A list of trials.
-
-    Columns get the ``names`` that they have or, without a header, the names of what they hold;
-    ``roles`` are the names of the model, the segment, the score and the label, where they exist.
-    """
+    """A list of trials; ``roles`` are the columns of the model, segment, score and label."""
 
     table: Table
-    names: dict[str, str]
     roles: dict[str, str]
+    notes: tuple[str, ...] = ()  # what each field was taken for, without a header
 
     def require(self, value: str, column: str | None = None) -> Self:
         """The list, or an error that says how to give it the value that it lacks."""
@@ -59,8 +54,8 @@ class TrialList:
             return self
         if value == "score" and column is None and "label" in self.roles:
             raise self.table.error(
-                "must hold scores; it holds trials with labels and no scores. Give the file of "
-                "their scores, and this one with --key."
+                "holds trials with labels and no scores. Give the file of their scores, and this "
+                "one with --key."
             )
         columns = getattr(self.table.reader, "first_line", self.table.columns)
         raise self.table.error(
@@ -69,35 +64,21 @@ class TrialList:
             "of the scores with --llr."
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What each field was taken for, where there is no header."""
-        if len(self.names) == 1 or all(name == column for column, name in self.names.items()):
-            return ()
-        return (f"{self.table.name}: the fields are {join_words(self.names.values())}.",)
-
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """All columns, some rows at a time."""
-        return (frame.rename(self.names) for frame in self.table.batches())
-
     def read(self, *values: str, beside: Sequence[str] = ()) -> pl.DataFrame:
-        """Model and segment, where trials have these names, and values: label, score or both.
+        """Model and segment, if trials have these names, and values: label, score or both.
 
         Columns of ``beside`` that the list has come last, their names after "beside:".
         """
-        own = {name: column for column, name in self.names.items()}
-        by_role = {role: own[name] for role, name in self.roles.items()}
-        roles = [role for role in (*TRIAL, *values) if role in by_role]
-        wanted = {role: by_role[role] for role in roles}
-        known = by_role | own
-        wanted |= {f"beside:{name}": known[name] for name in beside if name in known}
+        roles = {role: self.roles[role] for role in (*TRIAL, *values) if role in self.roles}
+        known = self.roles | {name: name for name in self.table.columns}
+        wanted = roles | {f"beside:{name}": known[name] for name in beside if name in known}
         whole = self.table.read([*dict.fromkeys(wanted.values())])
         frame = whole.select(pl.col(column).alias(name) for name, column in wanted.items())
-        if roles == ["score"]:  # an empty line is a missing score, unless it ends the file
+        if [*roles] == ["score"]:  # an empty line is a missing score, unless it ends the file
             filled = frame["score"].is_not_null().arg_true().to_list()
             frame = frame.head(filled[-1] + 1 if filled else 0)
         if frame.height == 0:
-            raise self.table.error("must hold trials; it holds none. Give a file with some.")
+            raise self.table.error("has no trials. Give a file with some.")
         if "score" in values:
             cells = frame["score"].alias(self.roles["score"])
             frame = frame.with_columns(score=parse_numbers(Column(cells, self.table.name)))
@@ -119,20 +100,17 @@ class Trials:
     notes: tuple[str, ...] = ()
 
 
-class TrialText(DelimitedText):
-    """Lines of fields; without a header, the columns are called field 1, field 2 and so on."""
+class _TrialText(DelimitedText):
+    """Lines of fields; without a header, their names are given, or field 1, field 2 and so on."""
 
-    spaced: bool  # whether spaces separate the fields
-    first_line: list[str]
-
-    def __init__(self, path: Path, name: str, column: str | None) -> None:
-        self._column, self.spaced = column, False
-        super().__init__(path, name, "")
+    def __init__(self, source: Source, column: str | None, names: Sequence[str] = ()) -> None:
+        self._column, self._names = column, names
+        super().__init__(*locate(source), "")
 
     def split_header(self, text: str) -> list[str]:
-        """The names of the fields; without a header, their numbers."""
+        """The names of the fields."""
         self.separator = "," if "," in text else "\t"
-        # names may hold spaces where tabs or commas separate them
+        # names may hold spaces if tabs or commas separate them
         self.spaced = self.separator == "\t" and text.strip().count("\t") < 2
         fields = text.split() if self.spaced else super().split_header(text)
         self.first_line, lower = fields, {name.lower() for name in fields}
@@ -140,12 +118,14 @@ class TrialText(DelimitedText):
         lone_word = len(fields) == 1 and pl.Series(fields).cast(pl.Float64, strict=False)[0] is None
         trial = known["model"] and known["segment"]
         self.has_header = known["score"] or self._column in fields or trial or lone_word
-        return fields if self.has_header else [f"field {k + 1}" for k in range(len(fields))]
+        if self.has_header:
+            return fields
+        return [*self._names] or [f"field {k + 1}" for k in range(len(fields))]
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines at a time, with one tab wherever there are spaces."""
         for line, data in super().blocks():
-            if self.spaced:
+            if getattr(self, "spaced", False):  # known from the first line on
                 data = data.replace(b"\r\n", b"\n").replace(b" ", b"\t")
                 while b"\t\t" in data:
                     data = data.replace(b"\t\t", b"\t")
@@ -171,16 +151,18 @@ def open_trials(
     where there are two. The ``value`` that is looked for, score or label, decides what three fields
     without a header are.
     """
-    path = os.fspath(source)
-    is_text = format_of(path, default="txt") in ("csv", "tsv", "txt")
-    text = TrialText(*locate(path), column) if is_text else None
-    table = open_table(source) if text is None else Table(text, locate(path)[0])
-    if text is None or text.has_header:
-        roles = find_roles(table, column, calibrated)
-        return TrialList(table, {name: name for name in table.columns}, roles)
+    if format_of(os.fspath(source), default="txt") not in ("csv", "tsv", "txt"):
+        table = open_table(source)
+        return TrialList(table, find_roles(table, column, calibrated))
+    text = _TrialText(source, column)
+    table = Table(text, text.path)
+    if text.has_header:
+        return TrialList(table, find_roles(table, column, calibrated))
     layout = _find_layout(table, value) if column is None else ()
-    names = dict(zip(table.columns, layout or table.columns, strict=True))
-    return TrialList(table, names, {role: role for role in layout})
+    table = Table(_TrialText(source, column, layout), text.path)
+    note = f"{table.name}: the fields are {join_words(layout)}."
+    roles = {role: role for role in layout}
+    return TrialList(table, roles, (note,) if len(layout) > 1 else ())
 
 
 def find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
@@ -271,7 +253,7 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trial
     here, there = scores.table, key.table
     column = scores.roles["score"]
     if not named:
-        if len({name.removeprefix(CALIBRATED) for name in scores.names.values()}) > 1:
+        if len({name.removeprefix(CALIBRATED) for name in scores.table.columns}) > 1:
             scores.require("model", column)
         if scored.height != keyed.height:
             raise here.error(

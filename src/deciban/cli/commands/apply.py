@@ -202,8 +202,8 @@ class _Calibration:
         columns = self.each[0]
         if columns.kind == "trials":
             trials, columns = _open_trials(source, columns)
-            table, frames = trials.table, trials.batches()
-            carried = list(trials.names.values())
+            table, frames = trials.table, trials.table.batches()
+            carried = trials.table.columns
         else:
             table = open_table(source)
             for column in (*columns.columns, *self.quality):
