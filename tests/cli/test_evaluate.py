@@ -293,7 +293,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\na,2\nb,3\n", "--truth y=c", "--truth must name one of the classes a, b"),
         ("y,llr\na,2\nb,3\n", "--truth y --key y", "Give one --truth or --key"),
         ("y,llr\na,2\nb,3\n", "--key kye.txt", "kye.txt: not found|kye.txt not found"),
-        ("y,x\n1,2\n0,3\n", "", "must have a column llr, or one for each class"),
+        ("y,x\n1,2\n0,3\n", "", "has no column llr, and none for the class"),
         ("y,x\n1,2\n0,3\n", "--llr z", "no column 'z', which --llr needs"),
         ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be one of e, 2, 10"),
         (

@@ -58,12 +58,12 @@ def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
 
 def check_identifiers(column: pl.Series, option: str, start: int = 0) -> None:
     """Raise unless each row has an identifier; ``start`` rows of the table come before."""
-    empty = (column.is_null() | (column.cast(pl.String) == "")).fill_null(value=True)
+    empty = column.cast(pl.String).fill_null("") == ""
     if empty.any():
         row = start + first_true(empty)
         raise InputError(
-            f"{option} must name columns with an identifier in each row; row {row + 1} of "
-            f"{quote(column.name)} is empty. Fill it in, or give a copy without the row.",
+            f"{option} needs an identifier in each row; row {row + 1} of {quote(column.name)} is "
+            "empty. Fill it in, or give a copy without the row.",
             rows=[row],
         )
 
@@ -86,7 +86,7 @@ def find_identifiers(names: Sequence[str]) -> list[str]:
 
 
 def design_note(identifiers: pl.DataFrame) -> list[str]:
-    """A question for the design, where identifiers recur in a table."""
+    """A question for the design, if identifiers recur in a table."""
     if identifiers.width == 0 or any(dtype.is_float() for dtype in identifiers.dtypes):
         return []
     names = identifiers.columns
@@ -121,34 +121,34 @@ def match_all(
 
 def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -> LabelledScores:
     """The second system in the order of the first; samples and truth must be the same."""
-    if first.evidence.classes != second.evidence.classes:
+    if first.classes != second.classes:
         raise InputError(
-            f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
-            f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
+            f"{a} and {b} have different classes: {join_words(first.classes, 5)} and "
+            f"{join_words(second.classes, 5)}. Give results on the same samples."
         )
     if first.ids.width == second.ids.width > 0 and not first.ids.equals(second.ids):
         second = second.take(find_rows(first.ids, second.ids, a, b))
     if len(first.codes) != len(second.codes):
         raise InputError(
-            f"{a} and {b} must have the same number of rows; got {len(first.codes):,} and "
-            f"{len(second.codes):,}. Name the column that matches them with --id."
+            f"{a} has {len(first.codes):,} rows and {b} {len(second.codes):,}. Name the column "
+            "that matches them with --id."
         )
     off = first.codes != second.codes
     if off.any():
         row, wrong = int(off.argmax()), int(off.sum())
-        remedy = "Find out which one is right."
-        if not first.ids.width:
-            remedy = "Name the column that matches them with --id."
+        remedy = "Name the column that matches them with --id."
+        if first.ids.width:
+            remedy = "Find out which is correct."
         raise InputError(
-            f"{a} and {b} must have the same truth in each row; it differs in "
-            f"{count(wrong, 'row')}, in row {row + 1} first. {remedy}",
+            f"{a} and {b} differ in the truth of {count(wrong, 'row')}, the first in row "
+            f"{row + 1}. {remedy}",
             rows=[row],
         )
     return second
 
 
 def require_same_order(tables: Sequence[Source], columns: Sequence[ScoreColumns]) -> None:
-    """Raise where rows are matched by their order, and a column that names them has another one."""
+    """Raise if rows are matched by their order, and a column that names them has another one."""
     opened = [
         open_trials(table).table if its.kind == "trials" else open_table(table)
         for table, its in zip(tables, columns, strict=True)
@@ -162,8 +162,8 @@ def require_same_order(tables: Sequence[Source], columns: Sequence[ScoreColumns]
         for a, b in zip(here, there, strict=True):
             if a.n_unique() == len(a) and not a.equals(b) and a.sort().equals(b.sort()):
                 raise InputError(
-                    f"{opened[0].name} and {other.name} must have their rows in the same order; "
-                    f"column {quote(a.name)} has not. Match them by it: --id {a.name}."
+                    f"{opened[0].name} and {other.name} have {quote(a.name)} in different orders. "
+                    f"Match them by it: --id {a.name}."
                 )
 
 
@@ -187,7 +187,7 @@ def find_rows(here: pl.DataFrame, there: pl.DataFrame, a: str, b: str) -> NDArra
     if not len(here) == len(there) == both:
         remedy = "Give tables of those that are in both." if both else "Check --id."
         raise InputError(
-            f"{a} and {b} must hold the same samples; {len(here) - both:,} of {a} are not in {b}, "
+            f"{a} and {b} hold different samples: {len(here) - both:,} of {a} are not in {b}, "
             f"and {len(there) - both:,} of {b} not in {a}. {remedy}"
         )
     return joined["row_right"].to_numpy()

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -28,10 +28,14 @@ from deciban._persistence.files import open_atomically, write_atomically
 from deciban._workers import Workers
 from deciban.cli.files import TEXT, Part, Source, file_errors, find_files, format_of
 from deciban.cli.show import track_progress
-from deciban.cli.tables import Table, check_same_columns
+from deciban.cli.tables import check_same_columns
 from deciban.exceptions import InputError
 
 Write = Callable[[pl.DataFrame], None]
+# A table made from a table; it goes to other processes. open(source) gives the table,
+# frames(source) the rows that are made of it, at least one frame, and summarize(frame) counts of a
+# frame of the columns that are `counted`.
+Job = Any
 _CANNOT = "cannot be written"
 _HELD = 1 << 27  # bytes of frames that are held before they go to a file
 MANIFEST = "manifest.json"
@@ -190,23 +194,6 @@ def _check_finite(frame: pl.DataFrame) -> None:
                 f"JSON has no infinite numbers, and column {name!r} has one. Write CSV, Parquet or "
                 "Arrow."
             )
-
-
-class Job(Protocol):
-    """What makes a table of a table; it goes to other processes."""
-
-    @property
-    def counted(self) -> Sequence[str]:
-        """Columns of what it makes, from which `summarize` counts."""
-
-    def open(self, source: Source) -> Table:
-        """The table, with all that the job needs."""
-
-    def frames(self, source: Source) -> Iterator[pl.DataFrame]:
-        """What it makes of a table, some rows at a time and at least one frame."""
-
-    def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
-        """Counts of what a frame of the counted columns holds."""
 
 
 def is_folder(output: str) -> bool:

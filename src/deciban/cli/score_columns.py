@@ -137,77 +137,29 @@ class ScoreColumns:
 
 
 def find_columns(
-    options: ScoreOptions,
-    table: Table,
-    labels: Labels,
-    counts: Sequence[int],
-    *,
-    calibrated: bool,
+    options: ScoreOptions, table: Table, labels: Labels, counts: Sequence[int], *, calibrated: bool
 ) -> ScoreColumns:
     """The columns of a table that hold scores; ``counts`` are numbers of samples of each class.
 
     If a table has scores and what `deciban apply` made of them, ``calibrated`` takes the latter,
     unless the options name a column.
     """
-    llr = _find_llr(options, table, calibrated)
+    if options.llr is not None:
+        return llr_columns("llr", table.require_column(options.llr, "--llr"), labels, options)
+    free = not options.pattern and not options.posteriors
+    llr = find_calibrated(table, "llr") if free and calibrated else None
+    if llr is None and free and "llr" in table.schema and options.truth != "llr":
+        llr = "llr"
     if llr is not None:
         return llr_columns("llr", llr, labels, options)
-    return _class_columns(labels, counts, table, options, calibrated)
-
-
-def _find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | None:
-    """The column of LLRs, as named or by its usual name; None where there is none."""
-    if options.llr is not None:
-        return table.require_column(options.llr, "--llr")
-    if options.pattern or options.posteriors:
-        return None
-    after = find_calibrated(table, "llr") if calibrated else None
-    if after is not None:
-        return after
-    return "llr" if "llr" in table.schema and options.truth != "llr" else None
-
-
-def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
-    """The column of LLRs of two classes, and which one they favor."""
-    if len(labels) != 2:
-        raise InputError(
-            f"the true class must be one of two, since {quote(column)} is an LLR; got "
-            f"{len(labels):,} classes: {join_words([quote(label) for label in labels], 5)}. Mend "
-            f"labels that are misspelled, or name one column for each class with --llr '*'."
-        )
-    positive = labels.index(_positive_class(options, labels))
-    return ScoreColumns(kind, (column,), positive, options.base)
-
-
-def _positive_class(options: ScoreOptions, labels: Labels) -> Hashable:
-    if options.positive is not None:
-        return find_class(options.positive, "--truth", labels)
-    target = find_target(labels)
-    if target is not None:
-        return target
-    remedy = f"{options.truth or options.key or 'COLUMN'}={quote_name(labels[1])}"
-    raise InputError(
-        f"Which class do the LLRs favor, {' or '.join(map(quote_name, labels))}? Say so with "
-        f"--truth {shlex.quote(remedy)}, for instance."
-    )
-
-
-def _class_columns(
-    labels: Labels, counts: Sequence[int], table: Table, options: ScoreOptions, calibrated: bool
-) -> ScoreColumns:
-    """One column for each class, named after the class; ``counts`` are samples of each class."""
-    after = {label: f"{CALIBRATED}{label}" for label in labels}
-    asked = options.pattern or options.posteriors
-    if calibrated and not asked and table.schema.keys() >= set(after.values()):
-        found: dict[Hashable, str] = dict(after)
-    else:
-        found = _find_class_columns(labels, table, options)
-    columns = tuple(found[label] for label in labels)
+    columns = tuple(f"{CALIBRATED}{label}" for label in labels)
+    if not (free and calibrated and table.schema.keys() >= set(columns)):
+        columns = _find_class_columns(labels, table, options)
     positive = 1
     if options.positive is not None:
         if len(labels) > 2:
             raise InputError(
-                f"Scores favor one class where there are two; got {len(labels)} classes. Leave out "
+                f"Scores favor one class if there are two; got {len(labels)} classes. Leave out "
                 f"={options.positive} in --truth."
             )
         positive = labels.index(find_class(options.positive, "--truth", labels))
@@ -218,31 +170,48 @@ def _class_columns(
     return ScoreColumns("posteriors", columns, positive, options.base, inside)
 
 
-def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> dict[Hashable, str]:
-    """The column named after each class or, where there is none, as `deciban predict` names it."""
+def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
+    """The column of LLRs of two classes, and which one they favor."""
+    if len(labels) != 2:
+        raise InputError(
+            f"{quote(column)} is an LLR of two classes, and there are {len(labels):,}: "
+            f"{join_words([quote(label) for label in labels], 5)}. Correct labels that are "
+            "misspelled, or name one column for each class with --llr '*'."
+        )
+    favored = find_target(labels)
+    if options.positive is not None:
+        favored = find_class(options.positive, "--truth", labels)
+    if favored is None:
+        remedy = f"{options.truth or options.key or 'COLUMN'}={quote_name(labels[1])}"
+        raise InputError(
+            f"Which class do the LLRs favor, {' or '.join(map(quote_name, labels))}? Say so with "
+            f"--truth {shlex.quote(remedy)}, for instance."
+        )
+    return ScoreColumns(kind, (column,), labels.index(favored), options.base)
+
+
+def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> tuple[str, ...]:
+    """The column named after each class; if there is none, as `deciban predict` names it."""
     pattern = options.pattern or "*"
-    found = {label: pattern.replace("*", str(label)) for label in labels}
-    for label, name in found.items():
-        if isinstance(label, bool) and name not in table.schema:
-            found[label] = pattern.replace("*", str(label).lower())
-    missing = [name for name in found.values() if name not in table.schema]
+    found = [pattern.replace("*", str(label)) for label in labels]
+    for k, label in enumerate(labels):
+        if isinstance(label, bool) and found[k] not in table.schema:
+            found[k] = pattern.replace("*", str(label).lower())
+    missing = [name for name in found if name not in table.schema]
     if len(missing) == len(found) and pattern == "*":
         written = "log_likelihood_" if options.posteriors is None else "posterior_"
-        predicted: dict[Hashable, str] = {label: f"{written}{label}" for label in labels}
-        if table.schema.keys() >= set(predicted.values()):
+        predicted = tuple(f"{written}{label}" for label in labels)
+        if table.schema.keys() >= set(predicted):
             return predicted
     if missing:
         remedy = "Name them with --llr: a column of LLRs, or 'll_*' with * for the class."
         if len(missing) < len(found):
-            remedy = (
-                "Every class needs one, also one that is out of the set; add it, or leave "
-                "the samples of the class out."
-            )
+            remedy = "Add it, or leave the samples of the class out."
         raise table.error(
-            f"must have a column llr, or one for each class of {quote(options.truth)}; it lacks "
-            f"{join_words(missing, 5)}, columns are {join_words(table.columns)}. {remedy}"
+            f"has no column llr, and none for the class {join_words(missing, 5)} of "
+            f"{quote(options.truth)}; its columns are {join_words(table.columns)}. {remedy}"
         )
-    return found
+    return tuple(found)
 
 
 def describe_columns(
@@ -262,8 +231,7 @@ def describe_columns(
             f"LLRs: column {names[0]}; positive class: {classes[1]}{why}.{remedy * calibrated}"
         )
         if columns.base == "e" and "log10" in names[0].lower():
-            notes.append(f"They are read as natural logarithms; if {names[0]} holds logarithms to "
-                         "base 10, give --base 10.")  # fmt: skip
+            notes.append("They are read as natural logarithms; for base 10 give --base 10.")
     elif calibrated:
         notes.append(f"Log-likelihoods: columns {join_words(names, 5)}.{remedy}")
     elif not options.pattern and all(map(str.endswith, names, (f"_{c}" for c in classes))):
@@ -278,16 +246,16 @@ def refuse_probabilities(values: Floats) -> None:
     """Raise on values that are positive and sum to one in every row, as logarithms do not."""
     if values.min() < 0 or np.isinf(values).any() or not (values % 1 > 0).any():
         return
-    for total, what in ((1, "one"), (100, "100")):
+    for total in (1, 100):
         if (np.abs(values.sum(axis=1) / total - 1) <= _rounding(values)).all():
             raise InputError(
-                f"the columns must be log-likelihoods; they are positive and sum to {what} in "
-                "every row. If they are posteriors, give --posteriors and the prior they contain."
+                f"The columns seem to be posteriors, not log-likelihoods: they are positive and "
+                f"sum to {total} in every row. Pass --posteriors and the prior that they contain."
             )
 
 
 def _rounding(values: Floats) -> float:
-    """How far sums of posteriors with two decimals may be off: half a hundredth for each."""
+    """Rounding error in sums of posteriors with two decimals: half a hundredth for each."""
     return min(0.006 * values.shape[1], 0.05)
 
 
@@ -309,7 +277,7 @@ def _normalize_posteriors(values: Floats, floor: float | None, source: str, star
 
 
 def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int = 0) -> None:
-    """Raise where a class is ruled out, unless the calibrator can deal with that."""
+    """Raise if a class is ruled out, unless the calibrator can deal with that."""
     from deciban.calibration import IsotonicCalibrator  # evaluate need not wait for scikit-learn
 
     ruled_out = np.isneginf(evidence.log_likelihoods).any(axis=1)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -26,24 +26,14 @@ PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.Dec
 _MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
 
 
-class Reader(Protocol):
-    """What reads the columns of a file."""
-
-    name: str  # of the file in messages
-
-    def read_schema(self) -> list[tuple[str, pl.DataType]]:
-        """Name and type of each column."""
-
-    def frames(
-        self, schema: dict[str, pl.DataType], columns: Sequence[str]
-    ) -> Iterator[pl.DataFrame]:
-        """These columns of all rows, in frames of any size."""
-
-
 class Table:
-    """A table in a file, read as often as needed and a few rows at a time."""
+    """A table in a file, read as often as needed and a few rows at a time.
 
-    def __init__(self, reader: Reader, path: Path) -> None:
+    The ``reader`` has the ``name`` of the file in messages, ``read_schema()``, and
+    ``frames(schema, columns)``, which gives rows in frames of any size.
+    """
+
+    def __init__(self, reader: Any, path: Path) -> None:
         self.reader, self.name, self.path = reader, reader.name, path
         found = reader.read_schema()
         self._check_names([column for column, _ in found])
