@@ -143,8 +143,8 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
 
 @pytest.mark.parametrize(("criterion", "words"), [
     ("cllrr<1", r"\(cllr, cllr_min, .*Did you mean 'cllr'"),
-    ("cllr=1", "must be like 'cllr<0.1'"),
-    ("cllr<x", "must be like 'cllr<0.1'"),
+    ("cllr=1", "is not a criterion. Write a quantity.*'cllr<0.1'"),
+    ("cllr<x", "is not a criterion. Write a quantity.*'cllr<0.1'"),
     ("dev_pav.high<1", "dev_pav has no interval"),
     ("eer<2", "eer, a fraction, .* Write eer<2% for percent"),
 ])  # fmt: skip

@@ -12,13 +12,12 @@ from sklearn.datasets import load_wine
 
 import deciban
 from commands import runner
-from deciban.cli.app import app
 from deciban.discriminant import cda as cda_module
 from deciban.discriminant.runs import Checkpoint
 from deciban.exceptions import InputError, LostProcessError
 from deciban.flows import processes
 
-cli = runner(app, 200)
+cli = runner(200)
 
 ERRORS = """
 import sys, numpy as np

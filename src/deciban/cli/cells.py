@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from deciban.cli.tables import Table, empty_to_null
 from deciban.cli.words import join_words, one_of_such, quote
 from deciban.exceptions import TableError
 
@@ -25,6 +26,7 @@ KEY_WORDS = (  # for trials of different sources and of one: the latter are targ
 )  # fmt: skip
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _JOINTS = re.compile(r"(?<=[a-z])[-_ ](?=[a-z])")  # non-target, non_target and nontarget are one
+NO_LABEL = "Fill it in, or leave out rows without a label."
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
 _MAX_CLASSES = 10_000
 
@@ -133,7 +135,7 @@ def _as_labels(column: Column) -> pl.Series:
                 f"is of type {cells.dtype}; labels are text, whole numbers or truth values. Name "
                 "the column of the true class."
             ) from None
-        check_no_missing_words(replace(column, cells=cells))
+        _check_no_missing_words(replace(column, cells=cells))
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count():
         return cells
@@ -146,7 +148,7 @@ def _as_labels(column: Column) -> pl.Series:
     return whole if same and not whole.null_count() else cells
 
 
-def check_no_missing_words(column: Column) -> None:
+def _check_no_missing_words(column: Column) -> None:
     """Raise if some labels are words for a missing value, such as NA."""
     text = column.cells
     rows = text.str.strip_chars().str.to_lowercase().is_in(MISSING).arg_true().to_list()
@@ -160,6 +162,26 @@ def check_no_missing_words(column: Column) -> None:
             column=text.name,
             rows=[column.start + row for row in rows[:100]],
         )
+
+
+def count_labels(tables: Sequence[Table], truth: str) -> tuple[pl.Series, NDArray[np.intp]]:
+    """Distinct labels and how often each occurs."""
+    counts = []
+    for table in tables:
+        start = table.first
+        for frame in table.batches(1 << 20, [truth]):
+            column = Column(empty_to_null(frame)[truth], table.name, start, remedy=NO_LABEL)
+            if frame.height:
+                column.check_filled()
+            counts.append(column.cells.value_counts(name="n"))
+            words = counts[-1][truth].cast(pl.String).str.strip_chars().str.to_lowercase()
+            if words.is_in(MISSING).any() and column.cells.dtype == pl.String:
+                _check_no_missing_words(column)
+            start += frame.height
+    found = pl.concat(counts).group_by(truth).agg(pl.col("n").sum()).sort(truth)
+    if not found.height:
+        raise tables[0].error("has no rows. Give a table with samples.")
+    return found[truth], found["n"].to_numpy().astype(np.intp)
 
 
 def parse_numbers(column: Column) -> NDArray[np.float64]:

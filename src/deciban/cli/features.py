@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from deciban._persistence.registry import load_with_extra
 from deciban._validation.labels import label_array
 from deciban.cli import tables
-from deciban.cli.cells import DOUBTFUL, MISSING, Column, Labels, encode_labels, first_true
+from deciban.cli.cells import (
+    DOUBTFUL,
+    MISSING,
+    Column,
+    Labels,
+    count_labels,
+    encode_labels,
+    first_true,
+)
 from deciban.cli.files import Source, find_files
 from deciban.cli.tables import Table, empty_to_null
 from deciban.cli.words import count, quote, quote_name, split_names
@@ -114,17 +122,10 @@ def read_training_parquet(
     names = columns.select(tables.open_table(files[0]))
     memory = int(gigabytes * 1e9)
     batches = Batches.from_parquet(files, columns.label, features=names, memory=memory)
-    classes: set[Any] = set()
-    for file in files:
-        cells = tables.open_table(file).read([columns.label])[columns.label]
-        if len(cells):
-            Column(cells, file).check_filled()
-        classes |= set(cells.unique().to_list())
-    if len(classes) < 2:
-        cells = pl.Series(columns.label, [*classes])
-        raise Column(cells, table).error(
-            f"has {count(len(classes), 'class')}; a model needs two or more. Name the column of "
-            "the true class."
+    labels, _ = count_labels([tables.open_table(file) for file in files], columns.label)
+    if len(labels) < 2:
+        raise Column(labels, table).error(
+            "has one class; a model needs two or more. Name the column of the true class."
         )
     rng, n = np.random.default_rng(0), batches.n_rows
     most = min(_MAX_HELD_OUT, memory // (16 * 8 * len(names)))

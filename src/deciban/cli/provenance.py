@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 COMMAND: list[str] = []  # the words that were typed after deciban
 UNMET = 3  # exit status where a criterion is not met
 _PACKAGES = ("deciban", "numpy", "scipy", "scikit-learn", "polars")
-_CRITERION = re.compile(r"\s*([^<>=,]+?)(?:\.(low|high))?\s*(<=|>=|<|>)\s*([^<>=,%\s]+)\s*(%?)\s*")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf"
+_CRITERION = re.compile(
+    rf"\s*([^<>=,]+?)(?:\.(low|high))?\s*(<=|>=|<|>)\s*({_NUMBER})\s*(%?)\s*", re.IGNORECASE
+)
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -110,20 +113,19 @@ class Criterion(NamedTuple):
             hint = hint_replacement(self.key, found) or suggest(self.key, found)
             hint = hint or " Choose one of them."
             raise InputError(
-                f"--require must name a quantity of this assessment ({join_words(found, 40)}); got "
-                f"{quote(self.key)}.{hint}"
+                f"--require {quote(self.key)} is not a quantity of this assessment "
+                f"({join_words(found, 40)}).{hint}"
             )
         value = getattr(found[self.key], self.end or "value")
         if value != value:
-            what = "has no interval" if self.end else "is not defined"
-            raise InputError(
-                f"--require must name a number; {self.key} {what} for these samples. "
-                f"{'Require its value.' if self.end else 'Leave it out.'}"
-            )
+            problem = "is not defined for these samples. Leave it out"
+            if self.end:
+                problem = "has no interval for these samples. Require its value"
+            raise InputError(f"--require {quote(self.text)}: {self.key} {problem}.")
         if found[self.key].unit == "fraction" and not 0 <= self.limit <= 1:
             raise InputError(
-                f"--require must compare {self.key}, a fraction, with a number from 0 to 1; got "
-                f"{quote(self.text)}. Write {self.key}{self.relation}{self.limit:g}% for percent."
+                f"--require {quote(self.text)}: {self.key}, a fraction, is from 0 to 1. Write "
+                f"{self.key}{self.relation}{self.limit:g}% for percent."
             )
         level = f"{100 * assessment.confidence:g} % interval"
         ends = {"": "value", "low": f"lower end of {level}", "high": f"upper end of {level}"}
@@ -138,14 +140,12 @@ def parse_criteria(texts: Iterable[str]) -> list[Criterion]:
     criteria = []
     for text in (part for several in texts for part in split(several)):
         found = _CRITERION.fullmatch(text)
-        try:
-            limit = float(found[4]) / (100 if found[5] else 1) if found else float("nan")
-        except ValueError:
-            limit = float("nan")
-        if found is None or limit != limit:
+        if found is None:
             raise InputError(
-                f"--require must be like 'cllr<0.1', or 'cllr.high<0.1' for the upper end of the "
-                f"interval; got {quote(text)}. Write a quantity, <, <=, > or >=, and a number."
+                f"--require {quote(text)} is not a criterion. Write a quantity, <, <=, > or >=, "
+                "and a number: 'cllr<0.1', or 'cllr.high<0.1' for the upper end of the interval."
             )
-        criteria.append(Criterion(text.strip(), found[1], found[2] or "", found[3], limit))
+        limit = float(found[4]) / (100 if found[5] else 1)
+        end = (found[2] or "").lower()
+        criteria.append(Criterion(text.strip(), found[1], end, found[3], limit))
     return criteria

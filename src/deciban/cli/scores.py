@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from deciban._validation.labels import label_array
 from deciban.cli.cells import (
-    MISSING,
+    NO_LABEL,
     Column,
     Labels,
-    check_no_missing_words,
+    count_labels,
     encode_labels,
     parse_numbers,
     unify_key_words,
@@ -36,9 +36,6 @@ from deciban.cli.trials import TRIAL, find_roles, open_trials, read_trials
 from deciban.cli.words import count, join_words, name_source
 from deciban.evidence import Evidence
 from deciban.metrics.partitions import Rows, hash_numbers, hash_texts, llr_of_two
-
-_NO_LABEL = "Fill it in, or leave out rows without a label."
-
 
 # --- in memory ----------------------------------------------------------------------------
 
@@ -139,7 +136,7 @@ def _read_trial_scores(
 ) -> LabelledScores:
     trials = read_trials(source, options, more, calibrated=calibrated)
     frame = trials.frame
-    column = unify_key_words(Column(frame["label"], trials.key, remedy=_NO_LABEL))
+    column = unify_key_words(Column(frame["label"], trials.key, remedy=NO_LABEL))
     labels, codes = encode_labels(column)
     columns = llr_columns("trials", trials.column, labels, options)
     values = frame["score"].to_numpy()[:, None]
@@ -251,7 +248,7 @@ def open_reader(
     by_name = options.truth is None and roles.keys() >= {"label", "score"}
     truth = roles["label"] if by_name else table.require_column(options.truth, "--truth")
     check_same_columns(tables, [truth])
-    raw, numbers = _count_labels(tables, truth)
+    raw, numbers = count_labels(tables, truth)
     labels, codes = encode_labels(unify_key_words(Column(raw, name_source(source))))
     counts = np.bincount(codes, numbers, len(labels)).astype(int).tolist()
     if by_name:
@@ -260,23 +257,3 @@ def open_reader(
         columns = find_columns(options, table, labels, counts, calibrated=calibrated)
     check_same_columns(tables, columns.columns)
     return ScoreReader(columns, labels, truth, raw, codes), counts
-
-
-def _count_labels(tables: Sequence[Table], truth: str) -> tuple[pl.Series, NDArray[np.intp]]:
-    """Distinct labels and how often each occurs."""
-    counts = []
-    for table in tables:
-        start = table.first
-        for frame in table.batches(1 << 20, [truth]):
-            column = Column(empty_to_null(frame)[truth], table.name, start, remedy=_NO_LABEL)
-            if frame.height:
-                column.check_filled()
-            counts.append(column.cells.value_counts(name="n"))
-            words = counts[-1][truth].cast(pl.String).str.strip_chars().str.to_lowercase()
-            if words.is_in(MISSING).any() and column.cells.dtype == pl.String:
-                check_no_missing_words(column)
-            start += frame.height
-    found = pl.concat(counts).group_by(truth).agg(pl.col("n").sum()).sort(truth)
-    if not found.height:
-        raise tables[0].error("has no rows. Give a table with samples.")
-    return found[truth], found["n"].to_numpy().astype(np.intp)
