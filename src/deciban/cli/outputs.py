@@ -16,7 +16,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -162,25 +162,23 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
 
 @contextmanager
 def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
-    """Parquet and Arrow cannot be appended to: what exceeds memory waits in files beside it."""
+    """Parquet and Arrow cannot be appended to: what exceeds memory waits in a folder."""
     held: list[pl.DataFrame] = []
-    beside: list[Path] = []
-    with ExitStack() as stack:
+    spilled: list[pl.LazyFrame] = []
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
 
         def write(frame: pl.DataFrame) -> None:
             held.append(frame)
             if sum(one.estimated_size() for one in held) < _HELD:
                 return
-            if not beside:
-                folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.")
-                beside.append(Path(stack.enter_context(folder)))
-            beside.append(beside[0] / f"{len(beside)}.arrow")
+            name = Path(folder, f"{len(spilled)}.arrow")
             with file_errors(str(path), _CANNOT):
-                pl.concat(held).write_ipc(beside[-1], compression="lz4")
+                pl.concat(held).write_ipc(name, compression="lz4")
+                spilled.append(pl.scan_ipc(name))
             held.clear()
 
         yield write
-        frames = [pl.scan_ipc(one) for one in beside[1:]] + [frame.lazy() for frame in held]
+        frames = [*spilled, *(frame.lazy() for frame in held)]
         rows = pl.concat(frames) if frames else pl.LazyFrame()
         with file_errors(str(path), _CANNOT):
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
