@@ -93,7 +93,7 @@ def test_log_likelihoods_are_found_by_the_names_of_the_classes(three):
     assert values(path, "--truth", "class", "--llr", "ll_*")["cross_entropy"] == pytest.approx(
         expected
     )
-    with pytest.raises(InputError, match="lacks l_cat, l_dog, l_owl"):
+    with pytest.raises(InputError, match="'class': l_cat, l_dog, l_owl"):
         run(path, "--truth", "class", "--llr", "l_*")
 
 
@@ -108,7 +108,7 @@ def test_posteriors_give_their_prior_back(three, tmp_path):
         assert found["cross_entropy"] == pytest.approx(
             metrics.cross_entropy(truth, evidence), rel=1e-6
         )
-    with pytest.raises(InputError, match="give --posteriors"):
+    with pytest.raises(InputError, match="Pass --posteriors"):
         run(path, "--truth", "class")
 
 
@@ -287,13 +287,13 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1,2\n0,high\n", "", "row 2 holds 'high'"),
         ("y,llr\n1,2\n,3\n", "", "y in .* must have no empty cells; row 2"),
         ("y,llr\n1,2\n1,3\n", "", "two classes or more"),
-        ("y,llr\n1,2\n0,3\n2,4\n", "", "must be one of two, since 'llr'"),
+        ("y,llr\n1,2\n0,3\n2,4\n", "", "'llr' is an LLR of two classes, and there are 3"),
         ("y,llr\n1.5,2\n0,3\n", "", "numbers with fractions"),
         ("y,llr\na,2\nb,3\n", "", "Which class do the LLRs favor, a or b.* --truth y=b"),
         ("y,llr\na,2\nb,3\n", "--truth y=c", "--truth must name one of the classes a, b"),
         ("y,llr\na,2\nb,3\n", "--truth y --key y", "Give one --truth or --key"),
         ("y,llr\na,2\nb,3\n", "--key kye.txt", "kye.txt: not found|kye.txt not found"),
-        ("y,x\n1,2\n0,3\n", "", "has no column llr, and none for the class"),
+        ("y,x\n1,2\n0,3\n", "", "has no column llr, or lacks one for a class"),
         ("y,x\n1,2\n0,3\n", "--llr z", "no column 'z', which --llr needs"),
         ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be one of e, 2, 10"),
         (
@@ -310,7 +310,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         (
             "y,a,b\na,2,1\nb,1,3\nother,0,0\n",
             "--dcf c-avg",
-            "Every class needs one, also one that is out of the set",
+            "Add it, also for a class that is out of the set",
         ),
         ("y,llr\n1,2\n0,3\n", "--prior 0=0.6,1=0.6", "sum to 1.2"),
         ("y,llr\n1,2\n0,3\n", "--prior 0=1", "lacks 1"),
@@ -431,7 +431,7 @@ def test_rounded_posteriors_are_not_taken_for_log_likelihoods(tmp_path):
     frame = pl.DataFrame({"class": np.array(CLASSES)[np.arange(60) % 3],
                           **{c: p[:, k] for k, c in enumerate(CLASSES)}})  # fmt: skip
     frame.write_csv(path)
-    with pytest.raises(InputError, match="sum to one in every row"):
+    with pytest.raises(InputError, match="sum to 1 in every row"):
         run(path, "--truth", "class")
     frame.with_columns(pl.lit(0.0).alias("cat"), pl.lit(0.0).alias("dog"), pl.lit(0.0).alias("owl")
                        ).write_csv(path)  # fmt: skip

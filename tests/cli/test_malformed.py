@@ -165,7 +165,3 @@ def test_a_malformed_table_is_used_or_refused_in_one_sentence(
             assert done.exit_code in (0, 3), done.output  # 3: a monitor raises an alarm
     assert (tmp_path / "model.deciban").read_bytes() == model
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
-
-
-def test_there_are_three_hundred_of_them_and_more():
-    assert 3 * len(SPOILED) * len(COMMANDS) > 300

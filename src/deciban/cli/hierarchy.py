@@ -25,12 +25,17 @@ _OPTION = "--hierarchy"
 
 def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
     """A tree over the classes, from nested JSON or a table of children and their parents."""
+    from deciban.hierarchy import Hierarchy
+
     if not is_file(text):
         raise InputError(
             f"{_OPTION} must name a file; got {quote(text)}. Give JSON such as "
             f'{{"mammal": ["cat", "dog"], "bird": "bird"}}, or a table of child and parent.'
         )
-    tree = _read_json(text) if text.lower().endswith(".json") else _read_pairs(text)
+    if text.lower().endswith(".json"):
+        tree = _build(text, Hierarchy, _read_json(text))
+    else:
+        tree = _build(text, Hierarchy.from_pairs, _read_pairs(text))
     inner = set(tree.inner_nodes)
     names = {str(one) for one in classes}
     for node in tree.inner_nodes:
@@ -71,20 +76,18 @@ def _build(text: str, make: Callable[[Any], Hierarchy], tree: Any) -> Hierarchy:
         raise InputError(f"{_OPTION} {text}: {error}") from None
 
 
-def _read_json(text: str) -> Hierarchy:
+def _read_json(text: str) -> Any:
     try:
-        tree = json.loads(Path(text).read_text(encoding="utf-8-sig"))
+        return json.loads(Path(text).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{_OPTION} {text} is not JSON: {error}. Correct it.") from None
-    return _build(text, Hierarchy, tree)
 
 
-def _read_pairs(text: str) -> Hierarchy:
+def _read_pairs(text: str) -> list[tuple[Any, ...]]:
     frame = read_table(text)
     if frame.width != 2 or not frame.height:
         raise InputError(
             f"{_OPTION} {text} has {count(frame.width, 'column')} and "
             f"{count(frame.height, 'row')}. A tree is a table of two columns, child and parent."
         )
-    rows = frame.cast(pl.String).iter_rows()  # an empty parent stays None: it marks the root
-    return _build(text, Hierarchy.from_pairs, list(rows))
+    return frame.cast(pl.String).rows()  # an empty parent stays None: it marks the root

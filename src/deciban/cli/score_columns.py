@@ -206,10 +206,10 @@ def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> 
     if missing:
         remedy = "Name them with --llr: a column of LLRs, or 'll_*' with * for the class."
         if len(missing) < len(found):
-            remedy = "Add it, or leave the samples of the class out."
+            remedy = "Add it, also for a class that is out of the set, or leave its samples out."
         raise table.error(
-            f"has no column llr, and none for the class {join_words(missing, 5)} of "
-            f"{quote(options.truth)}; its columns are {join_words(table.columns)}. {remedy}"
+            f"has no column llr, or lacks one for a class of {quote(options.truth)}: "
+            f"{join_words(missing, 5)}; its columns are {join_words(table.columns)}. {remedy}"
         )
     return tuple(found)
 
