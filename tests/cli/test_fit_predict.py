@@ -257,7 +257,7 @@ def test_explain_writes_a_page_on_one_row_for_a_lay_reader(folder):
     assert "Report: case.html" in done(*words).output
     page = (folder / "case.html").read_text()
     assert "as probable if it is setosa as if it is versicolor or virginica" in page
-    assert "prosecutor&#39;s fallacy" in page
+    assert "prosecutor's fallacy" in page
     assert "No test of the model was given" in page
     assert "--force" in refused(*words)
     done(*words, "--force", "--validation", "iris.csv", "--label", "species")
@@ -886,7 +886,7 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     done("fit", "coded.parquet", "--label", "species", "-o", "n.deciban", "--model", "lda")
     Path("tree.json").write_text('{"0": "0", "1": [1, 2]}')
     words = ("predict", "n.deciban", "new.parquet", "-o", "out.csv", "--hierarchy")
-    assert "must not name a node like a class; tree.json has children below '1'" in refused(
+    assert "--hierarchy tree.json has children below '1', which is a class" in refused(
         *words, "tree.json"
     )
     Path("Tree.JSON").write_bytes(b'\xef\xbb\xbf{"0": "0", "high": [1, 2]}')
@@ -901,12 +901,12 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     ("name", "text", "says"),
     [
         ("t.json", '{"a": ["setosa"], "b": ["versicolor", "virginica"]}',
-         "--hierarchy t.json: every inner node of a tree must have two children"),
+         "--hierarchy t.json: every inner node must have two children"),
         ("t.json", '{"a": [], "b": ["versicolor", "virginica"]}',
          "got [] below 'a'. Name its children, or leave the node out."),
         ("t.json", '["setosa", ["versicolor", "rosa"]]',
          "--hierarchy t.json must name one of the classes setosa, versicolor, virginica; got 'r"),
-        ("t.csv", "child,parent\nsetosa,setosa\n", "--hierarchy t.csv: pairs must be a child"),
+        ("t.csv", "child,parent\nsetosa,setosa\n", "--hierarchy t.csv: pairs must give each child"),
     ],
 )  # fmt: skip
 def test_errors_about_a_tree_name_its_file(folder, name, text, says):
