@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deciban._validation.labels import index_of, label_array
 from deciban._validation.scalars import Rng, as_generator, require_positive_number
@@ -35,16 +35,8 @@ class ReliabilityDisplay(Display):
     far apart or no posteriors lie between them. Bars along the bottom show the spread of the
     posteriors.
 
-    Parameters
-    ----------
-    curves : sequence of Reliability
-        One curve for each event; :meth:`compute` makes them.
-    name : str, optional
-        Name of the system in the legend.
-
-    Attributes
-    ----------
-    lines_, identity_, histogram_ : artists
+    The display holds ``curves``, a Reliability for each event, and the ``name`` of the system.
+    Drawn artists are ``lines_``, ``identity_`` and ``histogram_``.
 
     See Also
     --------
@@ -144,7 +136,8 @@ class ReliabilityDisplay(Display):
         label = self._label(draw.literal(curve.of))
         if len(self.curves) == 1:
             label = draw.literal(self.name or f"n = {curve.count.sum():,}")
-        label += f" ({_describe_counts(curve.count)})"
+        least, most = int(curve.count.min()), int(curve.count.max())
+        label += f" ({least:,}{f' to {most:,}' * (least != most)} per bin)"
         x, y = _break_line(curve)
         drawn = ax.errorbar(curve.predicted, curve.observed, errors, label=label, **style)
         drawn.lines[0].set_data(x, y)
@@ -162,11 +155,6 @@ class ReliabilityDisplay(Display):
                 x[k], height[k], f"{100 * share[k]:.0f}", transform=style["transform"], **number
             )
         return ax.bar(x, height, 0.9 / len(share), label=label, **style)
-
-
-def _describe_counts(count: NDArray[np.intp]) -> str:
-    least, most = int(count.min()), int(count.max())
-    return f"{least:,} per bin" if least == most else f"{least:,} to {most:,} per bin"
 
 
 def _break_line(curve: Reliability) -> tuple[Floats, Floats]:
@@ -191,6 +179,8 @@ class IdempotenceDisplay(Display):
     evidence to the evidence of it. Infinite LLRs lie on the frame. At most 2,000 samples of a class
     are drawn, and at most 150 arrows.
 
+    Drawn artists are ``samples_``, ``edges_``, ``identity_``, ``band_`` and ``arrows_``.
+
     Parameters
     ----------
     evidence, again : Evidence
@@ -202,13 +192,6 @@ class IdempotenceDisplay(Display):
         True classes, which color the samples.
     basis : Basis, default Gram-Schmidt
         Basis of the plane, for three classes.
-
-    Attributes
-    ----------
-    samples_, edges_ : lists of artists
-        For each class, and for infinite LLRs.
-    identity_, band_, arrows_ : artists
-        For a pair, or for three classes.
 
     See Also
     --------

@@ -100,21 +100,9 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
     class. The minimum is the cost after PAV, the neutral cost that of LLRs of zero. The view
     reaches twice the neutral cost; triangles on the frame mark costs above it, filled if infinite.
 
-    Parameters
-    ----------
-    log_odds : array of shape (n_points,)
-        Prior log-odds of ``pos_label`` in nats. Also an option of :meth:`compute`, by default 101
-        points from -3 to 3 bans.
-    actual, minimum, neutral : arrays of shape (n_points,)
-        A :class:`deciban.metrics.PriorCurve`.
-    pos_label, other_label, name
-        As for :meth:`compute`.
-
-    Attributes
-    ----------
-    line_, minimum_, neutral_ : lines
-    edges_ : list of markers
-        For costs above the view.
+    The display holds a :class:`deciban.metrics.PriorCurve`: ``log_odds`` in nats, also an option of
+    :meth:`compute`, by default 101 points from -3 to 3 bans, and the costs ``actual``, ``minimum``
+    and ``neutral``. Drawn artists are ``line_``, ``minimum_``, ``neutral_`` and ``edges_``.
 
     See Also
     --------
@@ -169,15 +157,13 @@ class PairwiseDisplay(Display):
     the diagonal is brighter than its mirror image below, the evidence is badly calibrated. Costs
     above 1 bit, the cost without any evidence, have the last color.
 
+    Drawn artists are ``image_``, ``colorbar_`` and ``texts_``.
+
     Parameters
     ----------
     cllr, cllr_min : arrays of shape (n_classes, n_classes)
         Symmetric, in bits.
     classes : sequence of labels, default 0 to n_classes - 1
-
-    Attributes
-    ----------
-    image_, colorbar_, texts_ : artists
 
     See Also
     --------

@@ -36,26 +36,11 @@ class DETDisplay(PairDisplay):
     Both axes are :math:`\Phi^{-1}` of a rate, with the standard normal distribution :math:`\Phi`.
     The marker is the equal-error rate on the convex hull of the ROC curve. Only the order of the
     LLRs counts, so that any scores that rise with the LLR give the same curve. Long curves are
-    thinned to visible points.
+    thinned to visible points. Without errors, the rates that are still possible are shaded.
 
-    Parameters
-    ----------
-    p_miss, p_false_alarm : arrays of shape (n_thresholds,)
-        Error rates at rising thresholds.
-    eer : float
-        Equal-error rate.
-    hull : (array, array), optional
-        Miss and false-alarm rates at the corners of the convex hull.
-    n_samples : (int, int), optional
-        Number of samples of ``pos_label`` and of the other class.
-    pos_label, other_label, name
-        As for :meth:`compute`.
-
-    Attributes
-    ----------
-    line_, marker_, hull_ : lines
-    bound_, note_ : area and text, or None
-        Without errors, the error rates that are still possible, with 95 % confidence.
+    The display holds the error rates ``p_miss`` and ``p_false_alarm`` at rising thresholds,
+    ``eer``, the corners of the ``hull``, and ``n_samples`` of both classes. Drawn artists are
+    ``line_``, ``marker_``, ``hull_``, ``bound_`` and ``note_``.
 
     See Also
     --------
@@ -178,21 +163,9 @@ class PAVDisplay(PairDisplay):
     strong. Infinite values lie on the frame. The limits of both axes follow the recalibrated LLRs;
     a note says how far the LLRs go beyond.
 
-    Parameters
-    ----------
-    blocks : PooledBlocks
-        As :func:`deciban.metrics.pav` returns them.
-    n_infinite : (int, int), default (0, 0)
-        How many LLRs are -inf and +inf.
-    pos_label, other_label, name
-        As for :meth:`compute`.
-
-    Attributes
-    ----------
-    line_, identity_, too_strong_ : artists
-        Through the finite blocks, and for reference.
-    edges_, notes_ : lists of artists
-        On the frame, and on how far LLRs go beyond it.
+    The display holds the ``blocks`` of :func:`deciban.metrics.pav`, and ``n_infinite``, the number
+    of LLRs at -inf and +inf. Drawn artists are ``line_``, ``identity_``, ``too_strong_``,
+    ``edges_`` and ``notes_``.
 
     See Also
     --------

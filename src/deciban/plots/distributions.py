@@ -30,21 +30,10 @@ class TippettDisplay(PairDisplay):
     the frame at a marker, and the legend gives their share. Long curves are thinned to visible
     points.
 
-    Parameters
-    ----------
-    llr, target, other : arrays of shape (n_levels,)
-        A :class:`deciban.metrics.TippettCurve`: rising LLRs in nats, and the shares of
-        ``pos_label`` and of the other class, from 0 to 1.
-    kind : {"exceeding", "misleading"}, default "exceeding"
-        Whether the curve of ``pos_label`` is the share at or above x, or at or below it. Also an
-        option of :meth:`compute`.
-    pos_label, other_label, name
-        As for :meth:`compute`.
-
-    Attributes
-    ----------
-    lines_, edges_ : lists of artists
-        The curves of ``pos_label`` and of the other class, and markers for infinite LLRs.
+    The display holds a :class:`deciban.metrics.TippettCurve`: rising LLRs ``llr`` in nats, and the
+    shares ``target`` of ``pos_label`` and ``other`` of the other class. ``kind``, also an option of
+    :meth:`compute`, is "exceeding", or "misleading" for the share of ``pos_label`` at or below x.
+    Drawn artists are ``lines_`` and ``edges_``.
 
     See Also
     --------
@@ -122,21 +111,9 @@ class LLRHistogramDisplay(PairDisplay):
     The divergence d that fits best has the mean square of the LLRs, :math:`d^2 + 2d`, in nats.
     Infinite LLRs have bins of their own at the edges, marked −∞ and +∞.
 
-    Parameters
-    ----------
-    target, other : arrays of shape (n_target,) and (n_other,)
-        LLRs of the samples of ``pos_label`` and of the other class, in nats.
-    divergence : float, optional
-        Divergence d of the calibrated Gaussians, in nats; :meth:`compute` fits it.
-    weights : (array, array), optional
-        Weights of the samples of each class.
-    pos_label, other_label, name
-        As for :meth:`compute`.
-
-    Attributes
-    ----------
-    bars_, lines_ : lists of artists
-        Two bar containers, and the calibrated Gaussians.
+    The display holds the LLRs ``target`` of ``pos_label`` and ``other`` of the other class, in
+    nats, with a pair of ``weights``, and the ``divergence``. Drawn artists are ``bars_`` and
+    ``lines_``.
 
     See Also
     --------
@@ -204,7 +181,8 @@ class LLRHistogramDisplay(PairDisplay):
 
     def _edges(self, bins: int | None) -> Floats:
         both = np.concatenate([self.target, self.other])
-        bins = bin_count(len(both)) if bins is None else require_whole(bins, "bins", least=1)
+        usual = min(60, max(10, math.ceil(3 * np.cbrt(len(both) / 2))))
+        bins = usual if bins is None else require_whole(bins, "bins", least=1)
         finite = both[np.isfinite(both)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
         if low == high:
@@ -267,11 +245,6 @@ class LLRHistogramDisplay(PairDisplay):
             ticks[place] = name
         if infinite:
             ax.set_xticks(list(ticks), ticks.values())
-
-
-def bin_count(n_samples: int) -> int:
-    """Number of bins for the finite LLRs of two classes, from 10 to 60."""
-    return min(60, max(10, math.ceil(3 * np.cbrt(n_samples / 2))))
 
 
 def _fit_divergence(trials: Trials) -> float | None:

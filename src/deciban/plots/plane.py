@@ -28,6 +28,8 @@ class ILRDisplay(_plane.PlaneDisplay):
     contrast matrix :math:`V` of the basis. Zero is no evidence. Evidence that rules out a class has
     no finite ILRL; it is drawn on the frame, in its direction.
 
+    Drawn artists are ``samples_``, ``contours_``, ``boundaries_``, ``arrows_`` and ``edges_``.
+
     Parameters
     ----------
     evidence : Evidence
@@ -39,10 +41,6 @@ class ILRDisplay(_plane.PlaneDisplay):
         Two coordinates of the basis, counted from 0.
     family : CalibratedGaussian, default the one fitted to the evidence
         Family whose contours are drawn.
-
-    Attributes
-    ----------
-    samples_, contours_, boundaries_, arrows_, edges_ : lists of artists
 
     See Also
     --------
@@ -223,6 +221,8 @@ class TernaryDisplay(_plane.PlaneDisplay):
     Each corner is a class; the numbers in its color are its probability. Evidence that rules out a
     class lies on the opposite side.
 
+    Drawn artists are ``samples_``, ``contours_`` and ``boundaries_``.
+
     Parameters
     ----------
     evidence : Evidence
@@ -234,7 +234,6 @@ class TernaryDisplay(_plane.PlaneDisplay):
     Attributes
     ----------
     posterior : array of shape (n_samples, 3)
-    samples_, contours_, boundaries_ : lists of artists
 
     See Also
     --------

@@ -40,6 +40,8 @@ class BifurcationTreeDisplay(Display):
     :meth:`deciban.Evidence.group`. The LLR is infinite if all classes on one side are ruled out;
     if all on both sides are, a question mark stands for it.
 
+    Drawn artists are ``lines_`` and ``texts_``.
+
     Parameters
     ----------
     basis : Basis
@@ -53,7 +55,6 @@ class BifurcationTreeDisplay(Display):
     ----------
     llrs : array of shape (D - 1,), or None
         In nats; NaN if not defined.
-    lines_, texts_ : lists of artists
 
     See Also
     --------
@@ -205,6 +206,8 @@ class ShapleyDisplay(Display):
     first, to the LLR itself, with intervals of 95 % by Student's t if they are sampled.
     :meth:`plot_path` draws the contributions for three classes as arrows that add up.
 
+    Drawn artists are ``bars_``, ``errors_`` and ``arrows_``.
+
     Parameters
     ----------
     explanation : ShapleyCompositions
@@ -221,7 +224,6 @@ class ShapleyDisplay(Display):
         Of the contributions, in the order in which they are drawn.
     llrs, errors : arrays
         Contributions in this order, and their standard errors, in nats.
-    bars_, errors_, arrows_ : lists of artists
 
     See Also
     --------
