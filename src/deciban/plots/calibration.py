@@ -179,19 +179,11 @@ class IdempotenceDisplay(Display):
     evidence to the evidence of it. Infinite LLRs lie on the frame. At most 2,000 samples of a class
     are drawn, and at most 150 arrows.
 
-    Drawn artists are ``samples_``, ``edges_``, ``identity_``, ``band_`` and ``arrows_``.
-
-    Parameters
-    ----------
-    evidence, again : Evidence
-        The evidence, and its likelihood functions, sample by sample. :meth:`compute` finds these
-        by :func:`deciban.metrics.idempotence` and takes its ``density``, by default "kernel".
-    a, b : labels, default the two classes if there are two
-        Pair of classes whose LLR, ``a`` against ``b``, is drawn.
-    y_true : array of shape (n_samples,), optional
-        True classes, which color the samples.
-    basis : Basis, default Gram-Schmidt
-        Basis of the plane, for three classes.
+    The display holds the ``evidence`` and its likelihood functions ``again``, sample by sample,
+    which :meth:`compute` finds by :func:`deciban.metrics.idempotence` with a ``density``, by
+    default "kernel"; the pair ``a`` and ``b``, by default the two classes if there are two; true
+    classes, which color the samples; and the basis of the plane. Drawn artists are ``samples_``,
+    ``identity_``, ``band_``, ``arrows_`` and ``edges_``.
 
     See Also
     --------

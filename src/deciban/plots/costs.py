@@ -155,15 +155,8 @@ class PairwiseDisplay(Display):
 
     Both classes of a pair have equal weights. Bright pairs are hard to tell apart. If a cell above
     the diagonal is brighter than its mirror image below, the evidence is badly calibrated. Costs
-    above 1 bit, the cost without any evidence, have the last color.
-
-    Drawn artists are ``image_``, ``colorbar_`` and ``texts_``.
-
-    Parameters
-    ----------
-    cllr, cllr_min : arrays of shape (n_classes, n_classes)
-        Symmetric, in bits.
-    classes : sequence of labels, default 0 to n_classes - 1
+    above 1 bit, the cost without any evidence, have the last color. Drawn artists are ``image_``,
+    ``colorbar_`` and ``texts_``.
 
     See Also
     --------

@@ -28,19 +28,10 @@ class ILRDisplay(_plane.PlaneDisplay):
     contrast matrix :math:`V` of the basis. Zero is no evidence. Evidence that rules out a class has
     no finite ILRL; it is drawn on the frame, in its direction.
 
-    Drawn artists are ``samples_``, ``contours_``, ``boundaries_``, ``arrows_`` and ``edges_``.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Over three classes or more.
-    y_true : array of shape (n_samples,), optional
-        True classes, which color the samples.
-    basis : Basis, default Gram-Schmidt
-    coordinates : (int, int), default (0, 1)
-        Two coordinates of the basis, counted from 0.
-    family : CalibratedGaussian, default the one fitted to the evidence
-        Family whose contours are drawn.
+    The evidence is over three classes or more, and true classes color the samples. ``coordinates``
+    are two of the basis, counted from 0, and contours are those of ``family``, by default the one
+    fitted to the evidence. Drawn artists are ``samples_``, ``contours_``, ``boundaries_``,
+    ``arrows_`` and ``edges_``.
 
     See Also
     --------
@@ -219,21 +210,8 @@ class TernaryDisplay(_plane.PlaneDisplay):
     """Posteriors of three classes in a triangle; under the uniform prior, likelihood functions.
 
     Each corner is a class; the numbers in its color are its probability. Evidence that rules out a
-    class lies on the opposite side.
-
-    Drawn artists are ``samples_``, ``contours_`` and ``boundaries_``.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Over three classes.
-    y_true, family
-        As for :class:`ILRDisplay`.
-    prior : array of shape (3,) or mapping, default uniform
-
-    Attributes
-    ----------
-    posterior : array of shape (n_samples, 3)
+    class lies on the opposite side. It is described as for :class:`ILRDisplay`, and the attribute
+    ``posterior`` holds the posteriors under the prior.
 
     See Also
     --------

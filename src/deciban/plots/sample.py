@@ -35,26 +35,12 @@ _Place = tuple[float, float]  # of a node or a leaf in the axes
 class BifurcationTreeDisplay(Display):
     """A basis as a tree: coordinates at the nodes, classes at the leaves.
 
-    With evidence, each node shows the LLR of the two groups of classes that it compares, and the
-    branch that it supports is bold. A group has the mean of its members' likelihoods: see
-    :meth:`deciban.Evidence.group`. The LLR is infinite if all classes on one side are ruled out;
-    if all on both sides are, a question mark stands for it.
-
+    The basis is a sequential binary partition. With evidence about one sample, each node shows the
+    LLR of the two groups of classes that it compares, and the branch that it supports is bold. A
+    group has the mean of its members' likelihoods, weighted by the prior: see
+    :meth:`deciban.Evidence.group`. The LLR is infinite if all classes on one side are ruled out; if
+    all on both sides are, a question mark stands for it. The attribute ``llrs`` holds them in nats.
     Drawn artists are ``lines_`` and ``texts_``.
-
-    Parameters
-    ----------
-    basis : Basis
-        A sequential binary partition, such as that of :meth:`deciban.Basis.from_tree`.
-    evidence : Evidence, optional
-        About one sample.
-    prior : array or mapping, default uniform
-        Prior of the classes, used within each group only.
-
-    Attributes
-    ----------
-    llrs : array of shape (D - 1,), or None
-        In nats; NaN if not defined.
 
     See Also
     --------
@@ -206,24 +192,10 @@ class ShapleyDisplay(Display):
     first, to the LLR itself, with intervals of 95 % by Student's t if they are sampled.
     :meth:`plot_path` draws the contributions for three classes as arrows that add up.
 
-    Drawn artists are ``bars_``, ``errors_`` and ``arrows_``.
-
-    Parameters
-    ----------
-    explanation : ShapleyCompositions
-    sample : int, default 0
-        Which of its samples.
-    a, b : labels, default the class with the most support and the next one
-        The LLR is of ``a`` against ``b``.
-    max_features : int, default 10, and 5 for a path
-        Largest number of contributions to draw; the smallest beyond it are drawn as their sum.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the contributions, in the order in which they are drawn.
-    llrs, errors : arrays
-        Contributions in this order, and their standard errors, in nats.
+    The LLR is of ``a`` against ``b``, by default the class with the most support and the next one.
+    The smallest contributions beyond ``max_features``, by default 10, and 5 for a path, are drawn
+    as their sum. ``names``, ``llrs`` and ``errors`` are the contributions as drawn, in nats;
+    artists are ``bars_``, ``errors_`` and ``arrows_``.
 
     See Also
     --------

@@ -21,17 +21,11 @@ _ORTHONORMAL = 1e-8  # what rounding may add up to in a contrast matrix handed i
 class Basis:
     r"""An Aitchison-orthonormal basis: which groups of parts each coordinate compares.
 
-    The coordinates of a composition are :math:`V^T \log x`, with :math:`V` the contrast.
-    Build one with :meth:`gram_schmidt`, :meth:`from_partition`, :meth:`from_tree`,
-    :meth:`comparing` or :meth:`from_linkage`, or from any contrast matrix.
-
-    Parameters
-    ----------
-    contrast : array of shape (D, D - 1)
-        Orthonormal columns, each of which sums to zero.
-    classes : sequence of labels, optional
-        Names of the D parts. A named basis is matched with named evidence by name.
-        Both parameters are read-only attributes.
+    The coordinates of a composition are :math:`V^T \log x`; V is the ``contrast``, of shape (D, D -
+    1), with orthonormal columns that sum to zero. ``classes`` name the D parts, so that the basis
+    is matched with named evidence by name. Build one with :meth:`gram_schmidt`,
+    :meth:`from_partition`, :meth:`from_tree`, :meth:`comparing` or :meth:`from_linkage`, or from
+    any contrast matrix. It is immutable.
 
     See Also
     --------
@@ -92,20 +86,13 @@ class Basis:
 
     @classmethod
     def from_partition(cls, signs: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
-        r"""Balances of a sequential binary partition.
+        r"""Balances of a sequential binary partition, named by the columns of a frame.
 
-        A coordinate that compares r parts with s is :math:`\sqrt{rs / (r + s)}` times the
+        One split is on each row of ``signs``, (D - 1, D): +1 for one group, -1 for the other, 0 for
+        the parts outside it. One row splits all parts; every other row splits a group that some row
+        left. A coordinate that compares r parts with s is :math:`\sqrt{rs / (r + s)}` times the
         difference of their mean log-parts.
 
-        Parameters
-        ----------
-        signs : array of shape (D - 1, D)
-            One split on each row: +1 for one group, -1 for the other, 0 for the parts outside it.
-            One row splits all parts; every other row splits a group that some row left.
-        classes : sequence of labels, default the columns of a frame
-
-        Examples
-        --------
         >>> Basis.from_partition([[1, 1, -1], [1, -1, 0]]).tree
         ((0, 1), 2)
         """
@@ -119,16 +106,10 @@ class Basis:
     def from_tree(cls, tree: Any, classes: Sequence[Hashable] | None = None) -> Basis:
         """Balances of a bifurcation tree, children before parents, left before right.
 
-        Parameters
-        ----------
-        tree : nested pairs of labels
-            The left branch of each pair is the positive group.
-        classes : sequence of labels, optional
-            Order of the parts; by default the leaves from left to right, and 0 to D - 1 if
-            the leaves are these numbers.
+        The tree is made of nested pairs of labels, the positive group on the left. ``classes`` set
+        the order of the parts, by default the leaves from left to right, or 0 to D - 1 if these are
+        the leaves.
 
-        Examples
-        --------
         >>> Basis.from_tree((("a", "b"), "c"), classes=["c", "b", "a"]).contrast.round(4)
         array([[ 0.    , -0.8165],
                [-0.7071,  0.4082],

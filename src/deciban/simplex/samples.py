@@ -208,7 +208,7 @@ def replace_zeros(
     delta: Array | None = None,
     detection_limit: Array | None = None,
 ) -> Array:
-    r"""Closed compositions with a small value in the place of each zero.
+    r"""Closed compositions with a small value in place of each zero.
 
     With x closed, Z zeros among D parts and :math:`\delta_j` the value for part j, a zero becomes
     :math:`\delta_j` and another part
@@ -218,17 +218,9 @@ def replace_zeros(
     - additive: a zero becomes :math:`\delta_j (Z + 1)(D - Z) / D^2`, and the difference is
       subtracted from the other parts in equal shares.
 
-    Parameters
-    ----------
-    x : array of shape (..., D)
-        Non-negative, with a positive part in every row; any scale.
-    method : {"multiplicative", "additive", "simple"}
-    delta : float or array of shape (D,), default 1 / D**2
-        The value that replaces a zero, as a fraction of the whole. The default is large for few
-        parts (6 % for four); state a detection limit if you know one.
-    detection_limit : float or array of shape (D,), optional
-        In place of ``delta``: the smallest value of each part that could have been seen, in
-        the units of ``x``. A zero becomes 0.65 times this.
+    ``delta``, a fraction of the whole, is a number or has shape (D,); the default 1 / D**2 is large
+    for few parts (6 % for four). In its place, ``detection_limit`` is the smallest value of each
+    part that could have been seen, in the units of ``x``, and a zero becomes 0.65 times this.
 
     See Also
     --------
