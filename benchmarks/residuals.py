@@ -98,7 +98,7 @@ def adversary_loss(layers, r, truth, strength):
 
 def loss(model, params, options, batch):
     x, truth, _ = batch
-    scores, common = model.parts(params, x)
+    scores, common = model.parts_at(params, *model.forward(params, x))
     log_mix = jax.lax.stop_gradient(params["log_mix"])
     at = partial(jnp.take_along_axis, indices=truth[:, None], axis=1)
     log_p = jax.nn.log_softmax(scores + log_mix)

@@ -214,6 +214,13 @@ def test_a_cda_comes_back_with_its_columns_and_parameters(tmp_path):
     assert back.get_params()["basis"] == TREE
     np.testing.assert_array_equal(back.get_params()["prior"], prior)
     np.testing.assert_array_equal(back.predict_proba(frame), cda.predict_proba(frame))
+    arrays, plain = files.read_arrays(tmp_path / "model", ["CompositionalDiscriminantAnalysis"])
+    del plain["parameters"]["options"]  # as files had them before there were options
+    plain["parameters"] |= {"batch_size": 20, "depth": 2, "learning_rate": "auto"}
+    files.write_arrays(tmp_path / "older", plain["kind"], arrays, plain)
+    older = deciban.load(tmp_path / "older")
+    assert older.get_params()["options"] == {"batch_size": 20}
+    np.testing.assert_array_equal(older.predict_proba(frame), cda.predict_proba(frame))
     assert back.evidence(frame[list("dcba")]).allclose(cda.evidence(frame))
 
 

@@ -1,5 +1,7 @@
 """Couplings of the residual: a residual that does not tell the class, with the same evidence."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,8 @@ CDA = deciban.CompositionalDiscriminantAnalysis
 @pytest.mark.parametrize("n_mapped", [1, 5])
 def test_the_map_of_the_residual_inverts_and_knows_its_determinant(n_mapped):
     rng = np.random.default_rng(0)
-    forward, inverse = map(jax.jit, (residual_flow.map_residual, residual_flow.restore_residual))
+    forward = jax.jit(residual_flow.map_residual)
+    inverse = jax.jit(partial(residual_flow.map_residual, inverse=True))
     with double_precision():
         params = residual_flow.init_residual(rng, 2, n_mapped, 2, np.float64)
         z = jnp.asarray(rng.normal(size=(6, 2 + n_mapped)))
@@ -26,7 +29,7 @@ def test_the_map_of_the_residual_inverts_and_knows_its_determinant(n_mapped):
         out, log_det = forward(params, z)
         np.testing.assert_array_equal(out[:, :2], z[:, :2])
         assert np.abs(out - z).max() > 0.01
-        np.testing.assert_allclose(inverse(params, out), z, atol=1e-12)
+        np.testing.assert_allclose(inverse(params, out)[0], z, atol=1e-12)
         J = jax.vmap(jax.jacfwd(lambda x: forward(params, x)[0]))(z)
         np.testing.assert_allclose(np.linalg.slogdet(J)[1], log_det, atol=1e-10)
 

@@ -230,8 +230,8 @@ def test_the_finish_takes_what_is_linear_out_of_the_residual():
     rng = np.random.default_rng(0)
     l = rng.normal(size=(3000, 1))
     Z = np.hstack([l, 2 * l + [[1.0]] + rng.normal(size=(3000, 1)), 3 * rng.normal(size=(3000, 1))])
-    finish = finish_base(Z, np.ones(3000), AffineMap(0.5 * np.eye(1), np.ones(1)), np.eye(1))
-    after = Z @ finish.matrix.T + finish.offset
+    matrix, offset = finish_base(Z, np.ones(3000), AffineMap(0.5 * np.eye(1), np.ones(1)))
+    after = Z @ matrix.T + offset
     np.testing.assert_allclose(after[:, 0], 0.5 * l[:, 0] + 1)
     np.testing.assert_allclose(np.cov(after[:, 1:].T), np.eye(2), atol=0.02)
     np.testing.assert_allclose(np.corrcoef(after.T)[0, 1:], 0, atol=1e-3)

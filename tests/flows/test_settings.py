@@ -54,7 +54,7 @@ def test_without_jax_the_error_names_the_extra():
         "import deciban\n"
         "from deciban.exceptions import MissingExtraError\n"
         "try:\n"
-        "    deciban.flows\n"
+        "    deciban.CompositionalDiscriminantAnalysis\n"
         "except MissingExtraError as error:\n"
         "    print(error.extra, error, sep='|')\n"
         "from deciban import *"

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import i0e, logsumexp
 
 from deciban._validation.arrays import refuse_rows, require_finite, row_index, to_numpy
 from deciban._validation.labels import as_labels, label_array
@@ -87,8 +89,12 @@ class Population:
         >>> X.shape, np.bincount(y)
         ((100, 2), array([50, 50]))
         """
+        from sklearn.utils import check_random_state
+
         n_samples = require_whole(n_samples, "n_samples", least=len(self.classes))
-        return self._sample(n_samples, _as_random_state(random_state))
+        if isinstance(random_state, np.random.Generator):
+            random_state = np.random.RandomState(random_state.bit_generator)
+        return self._sample(n_samples, check_random_state(random_state))
 
     def evidence(self, X: ArrayLike) -> Evidence:
         """The likelihood function for each sample, which no method can improve on.
@@ -157,8 +163,6 @@ def moons(noise: float = 0.2) -> Population:
         return make_moons(n, noise=noise, random_state=random_state)
 
     def log_densities(x: np.ndarray) -> np.ndarray:
-        from scipy.special import logsumexp
-
         out = np.empty((len(x), 2))
         for start in range(0, len(x), n_rows):
             rows = slice(start, start + n_rows)
@@ -206,8 +210,6 @@ def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
         return make_circles(n, noise=noise, factor=factor, random_state=random_state)
 
     def log_densities(x: np.ndarray) -> np.ndarray:
-        from scipy.special import i0e
-
         rho = np.linalg.norm(x, axis=1)
         radii = (1.0, factor)
         # i0e is I0 without its exponential growth, so that nothing overflows.
@@ -274,8 +276,6 @@ def gaussians(
         return mu[k] + np.einsum("nij,nj->ni", factors[k], z), labels[k]
 
     def log_densities(x: np.ndarray) -> np.ndarray:
-        from scipy.linalg import solve_triangular
-
         out = np.empty((len(x), D))
         for k in range(D):
             z = solve_triangular(factors[k], (x - mu[k]).T, lower=True)
@@ -314,20 +314,6 @@ def three_gaussians() -> Population:
     ((1, 2, 3), 4)
     """
     return gaussians(_THREE_MEANS, _THREE_COVARIANCES, (1, 2, 3), "three gaussians")
-
-
-def _as_random_state(random_state: Any) -> np.random.RandomState:
-    from sklearn.utils import check_random_state
-
-    if isinstance(random_state, np.random.Generator):
-        return np.random.RandomState(random_state.bit_generator)
-    try:
-        return check_random_state(random_state)
-    except (ValueError, TypeError):
-        raise InputError(
-            f"random_state must be a whole number from 0 to 2^32 - 1, a RandomState, a Generator "
-            f"or None; got {quote(random_state)}."
-        ) from None
 
 
 def _half_circle(noise: float) -> tuple[np.ndarray, np.ndarray]:

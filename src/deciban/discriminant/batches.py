@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -174,15 +175,10 @@ class ParquetBatches(Batches):
         self._lengths = []
         columns: list[str] = []
         for file in files:
-            try:
+            with self._reading(file):
                 scan = pl.scan_parquet(file, glob=False)
                 found = list(scan.collect_schema())
                 self._lengths.append(int(scan.select(pl.len()).collect().item()))
-            except (pl.exceptions.PolarsError, OSError) as error:
-                reason = str(error).splitlines()[0]
-                raise InputError(
-                    f"Cannot read {file} as Parquet ({reason}). Write it again, or leave it out."
-                ) from None
             columns = columns or found
             wanted = {label, *(features or columns), *([weight] if weight else [])}
             absent = [name for name in wanted if name not in found]
@@ -230,18 +226,22 @@ class ParquetBatches(Batches):
                 found.append(Piece(*(_at(one, own - first) for one in piece)))
         return join_pieces(found)
 
+    @contextmanager
+    def _reading(self, file: str) -> Iterator[None]:
+        try:
+            yield
+        except (self._polars.exceptions.PolarsError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"Cannot read {file} as Parquet ({reason}). Write it again, or leave it out."
+            ) from None
+
     def _slice(self, file: int, at: int, n: int, first: int) -> Piece:
         pl = self._polars
         names = [*self._features, self._label, *([self._weight] if self._weight else [])]
-        try:
+        with self._reading(self._files[file]):
             scan = pl.scan_parquet(self._files[file], glob=False).select(names)
             frame = scan.slice(at, n).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(
-                f"{self._files[file]} changed during fit and cannot be read any more ({reason}). "
-                "Start again."
-            ) from None
         weight = frame[self._weight].to_numpy() if self._weight else None
         rows = np.arange(first, first + frame.height)
         return Piece(rows, frame.select(self._features), frame[self._label], weight)

@@ -40,15 +40,9 @@ _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
 
 
 @register(
-    columns_=Columns,
-    _settings=Settings,
-    _params=dict,
-    _preparation=Preparation,
-    basis_=Basis,
-    history_=list,
-    selection_=list,
-    _density_quantiles="n",
-)
+    columns_=Columns, _settings=Settings, _params=dict, _preparation=Preparation, basis_=Basis,
+    history_=list, selection_=list, _density_quantiles="n",
+)  # fmt: skip
 class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     r"""A classifier that learns an invertible map from features to (ILRL, residual).
 
@@ -307,10 +301,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return self._flows.log_likelihoods(self._preparation(X))
 
     def _log_densities(self, X: Floats) -> Floats:
-        return (
-            self._flows.log_densities(self._preparation(X))
-            + self._preparation.log_slopes(X)[:, None]
-        )
+        densities = self._flows.log_densities(self._preparation(X))
+        return densities + self._preparation.log_slopes(X)[:, None]
 
     def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
         if added is None:
@@ -348,12 +340,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
 
 def _model(settings: Settings, basis: Basis, d: int) -> Model:
-    flow = Flow(
-        d + settings.augment,
-        n_couplings=settings.n_couplings,
-        kind=settings.kind,
-        width=settings.width,
-        depth=settings.depth,
-        mixing="linear",
-    )
+    names = ("n_couplings", "kind", "width", "depth")
+    options: Any = {name: getattr(settings, name) for name in names}
+    flow = Flow(d + settings.augment, mixing="linear", **options)
     return Model(flow, tuple(map(tuple, basis.contrast.tolist())), settings.augment)

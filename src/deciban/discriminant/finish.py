@@ -26,14 +26,6 @@ _MAX_SCALE = 2.0  # or evidence without an error would be scaled without end
 _MIN_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
 
 
-class Finish(NamedTuple):
-    """Affine map of base space, ``z @ matrix.T + offset``, and the resulting ILRL covariance."""
-
-    matrix: Floats
-    offset: Floats
-    covariance: Floats
-
-
 class Calibration(NamedTuple):
     """An affine map for ILRLs, with the cross-entropy after it, in nats."""
 
@@ -137,28 +129,27 @@ def family_covariance(
     return S * (2 * q / (k + np.sqrt(k * k + 4 * m * q)))
 
 
-def finish_base(Z: Floats, weight: Floats, change: AffineMap, covariance: Floats) -> Finish:
-    """The finish for training samples at Z in base space.
+def finish_base(Z: Floats, weight: Floats, change: AffineMap) -> tuple[Floats, Floats]:
+    """The finish ``z @ matrix.T + offset`` for training samples at Z in base space.
 
     The residual loses its linear part in the ILRL, and is whitened with Ledoit and Wolf's
     shrinkage.
     """
     from sklearn.covariance import ledoit_wolf
 
-    k, n = len(covariance), Z.shape[1]
+    k, n = len(change.offset), Z.shape[1]
     matrix, offset = np.eye(n), np.zeros(n)
     matrix[:k, :k], offset[:k] = change.matrix, change.offset
     if n > k:
         root = np.sqrt(weight / weight.sum())[:, None]
         l, r = np.hstack([np.ones((len(Z), 1)), Z[:, :k]]), Z[:, k:]
         ridge = np.vstack([root * l, 1e-3 * np.eye(k + 1)])
-        slopes = np.linalg.lstsq(
-            ridge, np.vstack([root * r, np.zeros((k + 1, n - k))]), rcond=None
-        )[0]
+        target = np.vstack([root * r, np.zeros((k + 1, n - k))])
+        slopes = np.linalg.lstsq(ridge, target, rcond=None)[0]
         away = (r - l @ slopes) * root * np.sqrt(len(Z))
         varies = np.abs(away).max() > 1e-6  # not where all features depend on one another
         S = ledoit_wolf(away, assume_centered=True)[0] if varies else np.eye(n - k)
         values, vectors = np.linalg.eigh(np.atleast_2d(S))
         W = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))) @ vectors.T
         matrix[k:, :k], matrix[k:, k:], offset[k:] = -W @ slopes[1:].T, W, -W @ slopes[0]
-    return Finish(matrix, offset, covariance)
+    return matrix, offset

@@ -357,8 +357,8 @@ def _finish(
         covariance = covariance_of(params["covariance"])
         if len(ilr):
             covariance = family_covariance(ilr, unseen, covariance, change, V)
-        finish = finish_base(flows.base_of(params, W), prepared.weight[rows], change, covariance)
-        each.append(flows.model.finish(params, finish))
+        finish = finish_base(flows.base_of(params, W), prepared.weight[rows], change)
+        each.append(flows.model.finish(params, *finish, covariance))
     return each[0] if len(each) == 1 else jax.tree.map(lambda *a: np.stack(a), *each)
 
 

@@ -266,7 +266,7 @@ def start_at(
     white = symmetric_whitening(moments, shrinkage)
     means = np.pad(moments.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
     if settings.init == "paper":
-        return Preparation(tails, white), paper_start(means, V)
+        return Preparation(tails, white), _paper_start(means, V)
     if settings.epochs == 0:
         return Preparation(tails, white), linear_start(
             means, V, _MIN_SINGULAR_LDA, settings.augment
@@ -315,7 +315,7 @@ def _turn_to_added(Wt: Floats, share: Floats, n_added: int) -> Floats:
     return Wt
 
 
-def paper_start(means: Floats, V: Floats) -> Start:
+def _paper_start(means: Floats, V: Floats) -> Start:
     """The paper's appendix: the identity, and the covariance for LDA's divergences."""
     n = means.shape[1]
     gaps = means[:, None, :] - means[None, :, :]

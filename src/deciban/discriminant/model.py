@@ -8,7 +8,6 @@ trained last, by likelihood alone, without the noise and the cross-entropy that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,10 @@ from jax.scipy.linalg import solve_triangular
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.discriminant.finish import Finish
 from deciban.discriminant.initialization import Start
 from deciban.discriminant.runs import Progress, interruptible
 from deciban.flows import Flow, Params
-from deciban.flows.couplings import Elementwise, Scaling, couple, init_layers
+from deciban.flows.couplings import Scaling, couple, init_layers
 from deciban.flows.processes import decide
 from deciban.flows.training import Layout, Trainer
 from deciban.reference import CalibratedMixture
@@ -54,13 +52,23 @@ def init_residual(
     return {"couplings": couplings, "scale": np.ones(n_given, dtype)}
 
 
-def map_residual(params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """From (l, r) of shape (..., d) to (l, g(r; l)), and log |det| of shape (...)."""
-    return _run(params, z, range(len(params["couplings"])), _SCALING.forward)
-
-
-def restore_residual(params: Params, z: jax.Array) -> jax.Array:
-    return _run(params, z, reversed(range(len(params["couplings"]))), _SCALING.inverse)[0]
+def map_residual(
+    params: Params, z: jax.Array, inverse: bool = False
+) -> tuple[jax.Array, jax.Array]:
+    """From (l, r) of shape (..., d) to (l, g(r; l)) or back, and log |det| of shape (...)."""
+    n, order = len(params["scale"]), range(len(params["couplings"]))
+    l, r = z[..., :n], z[..., n:]
+    given = l / jax.lax.stop_gradient(params["scale"])
+    elementwise = _SCALING.inverse if inverse else _SCALING.forward
+    total = jnp.zeros(z.shape[:-1], z.dtype)
+    for k in reversed(order) if inverse else order:
+        seen, mapped = _halves(k, r.shape[-1])
+        halves = jnp.concatenate([given, r[..., seen]], axis=-1), r[..., mapped]
+        layers = params["couplings"][k]
+        (_, moved), log_det = couple(layers, halves, elementwise, "silu", flip=False)
+        r = r.at[..., mapped].set(moved)
+        total += log_det
+    return jnp.concatenate([l, r], axis=-1), total
 
 
 def train_residual(
@@ -111,24 +119,6 @@ def _loss(params: Params, options: Any, batch: Any) -> jax.Array:
     return jnp.sum(weight * nats)
 
 
-def _run(
-    params: Params, z: jax.Array, order: Iterable[int], elementwise: Elementwise
-) -> tuple[jax.Array, jax.Array]:
-    n = len(params["scale"])
-    l, r = z[..., :n], z[..., n:]
-    given = l / jax.lax.stop_gradient(params["scale"])
-    total = jnp.zeros(z.shape[:-1], z.dtype)
-    for k in order:
-        seen, mapped = _halves(k, r.shape[-1])
-        halves = jnp.concatenate([given, r[..., seen]], axis=-1), r[..., mapped]
-        (_, moved), log_det = couple(
-            params["couplings"][k], halves, elementwise, "silu", flip=False
-        )
-        r = r.at[..., mapped].set(moved)
-        total += log_det
-    return jnp.concatenate([l, r], axis=-1), total
-
-
 def _halves(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.default_rng(k // 2).permutation(n).astype(np.int32)
     first, second = order[: n // 2], order[n // 2 :]
@@ -166,26 +156,18 @@ class Model:
         """True for the parameters that weight decay is meant for."""
         return {"flow": self.flow.decays(params["flow"]), "covariance": False, "log_mix": False}
 
-    def finish(self, params: Params, finish: Finish) -> Params:
+    def finish(self, params: Params, matrix: Floats, offset: Floats, covariance: Floats) -> Params:
         dtype = params["covariance"].dtype
-        F, offset = finish.matrix.astype(dtype), finish.offset.astype(dtype)
-        covariance = log_cholesky(finish.covariance).astype(dtype)
-        return params | {"covariance": covariance, "finish": {"matrix": F, "offset": offset}}
+        return params | {
+            "covariance": log_cholesky(covariance).astype(dtype),
+            "finish": {"matrix": matrix.astype(dtype), "offset": offset.astype(dtype)},
+        }
 
     def mix(self, params: Params, mixture: CalibratedMixture) -> Params:
         dtype = params["covariance"].dtype
-        covariances = [log_cholesky(one.covariance) for one in mixture.families]
-        return params | {
-            "mixture": {
-                "covariances": np.stack(covariances).astype(dtype),
-                "log_weights": np.log(mixture.weights).astype(dtype),
-            }
-        }
-
-    def without_effect(self) -> Params:
-        """A finish that changes nothing."""
-        n = self.flow.n_features
-        return {"finish": {"matrix": np.eye(n), "offset": np.zeros(n)}}
+        free = np.stack([log_cholesky(one.covariance) for one in mixture.families]).astype(dtype)
+        log_weights = np.log(mixture.weights).astype(dtype)
+        return params | {"mixture": {"covariances": free, "log_weights": log_weights}}
 
     def forward(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         z, log_det = self.flow.forward(params["flow"], x)
@@ -200,18 +182,15 @@ class Model:
 
     def inverse(self, params: Params, z: jax.Array) -> jax.Array:
         if "residual" in params:
-            z = restore_residual(params["residual"], z)
+            z, _ = map_residual(params["residual"], z, inverse=True)
         if "finish" in params:
             F, offset = params["finish"]["matrix"], params["finish"]["offset"]
             z = jnp.linalg.solve(F, (z - offset).T).T
         return self.flow.inverse(params["flow"], z)[0]
 
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
-        scores, common = self.parts(params, x)
+        scores, common = self.parts_at(params, *self.forward(params, x))
         return scores + common[..., None]
-
-    def parts(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self.parts_at(params, *self.forward(params, x))
 
     def parts_at(
         self, params: Params, z: jax.Array, log_det: jax.Array

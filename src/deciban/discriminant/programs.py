@@ -88,8 +88,8 @@ class FittedFlows:
         """The parameters, unless this is an ensemble, which has no base space."""
         if self.settings.n_estimators > 1:
             raise InputError(
-                f"the base space must be that of one flow; this is an ensemble of "
-                f"{self.settings.n_estimators}. Fit with n_estimators=1."
+                f"An ensemble of {self.settings.n_estimators} flows has no base space. Fit with "
+                "n_estimators=1."
             )
         return self.params
 
@@ -101,9 +101,10 @@ class FittedFlows:
 
     def base_of(self, params: Params, W: Floats) -> Floats:
         """The same for any member."""
+        n = self.model.flow.n_features
         if self.settings.calibrate:  # with any finish it is the program that gives evidence later
-            params = self.model.without_effect() | params
-        return self._compute(_describe, params, W, slice(self.model.flow.n_features))
+            params = {"finish": {"matrix": np.eye(n), "offset": np.zeros(n)}} | params
+        return self._compute(_describe, params, W, slice(n))
 
     def from_base(self, Z: Floats) -> Floats:
         return self._compute(_inverse, self.only_member(), Z)
@@ -137,24 +138,11 @@ class FittedFlows:
         draws = np.random.default_rng(0).standard_normal((_DENSITY_DRAWS if k else 1, k))
         pooled = np.full((len(W), self.model.n_classes), -np.inf)
         for params in self.members():
-            pooled = np.logaddexp(pooled, self._average(params, W, draws))
-        return pooled - np.log(self.settings.n_estimators)
-
-    def _average(self, params: Params, W: Floats, draws: Floats) -> Floats:
-        """Log of the mean density over draws for added dimensions."""
-        scores = np.zeros((len(W), self.model.n_classes))
-        common = np.full(len(W), -np.inf)
-        for a in draws:
-            now, rest = self._parts(params, np.hstack([W, np.tile(a, (len(W), 1))]))
-            rest = rest + np.sum(0.5 * a**2 + HALF_LOG_2PI)
-            if len(draws) == 1:
-                return now + rest[:, None]
-            # A running sum of exp(scores + common), with the larger common part taken out.
-            top = np.maximum(common, rest)
-            with np.errstate(divide="ignore"):
-                scores = np.logaddexp(scores + (common - top)[:, None], now + (rest - top)[:, None])
-            common = top
-        return scores + (common - np.log(len(draws)))[:, None]
+            for a in draws:
+                scores, common = self._parts(params, np.hstack([W, np.tile(a, (len(W), 1))]))
+                common = common + np.sum(0.5 * a**2 + HALF_LOG_2PI)
+                pooled = np.logaddexp(pooled, scores + common[:, None])
+        return pooled - np.log(len(draws) * self.settings.n_estimators)
 
     def _parts(self, params: Params, W: Floats) -> tuple[Floats, Floats]:
         out = self._compute(_describe, params, W, slice(self.model.flow.n_features, None))

@@ -36,13 +36,13 @@ _SMALL = 50_000  # numbers in a table that is quickly trained on several times o
 _FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above, one part of four
 
 
-def _require_share(value: Any, name: str) -> float:
+def _read_share(value: Any, name: str) -> float:
     if is_number(value) and 0 <= value < 1:
         return float(value)
     raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
 
 
-def _require_shrinkage(value: Any, name: str) -> float | str:
+def _read_shrinkage(value: Any, name: str) -> float | str:
     if value == LEDOIT_WOLF or (is_number(value) and 0 <= value <= 1):
         return value if isinstance(value, str) else float(value)
     raise InputError(
@@ -51,10 +51,10 @@ def _require_shrinkage(value: Any, name: str) -> float | str:
     )
 
 
-def _require_truth(value: Any, name: str) -> bool:
+def _read_bool(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InputError(f"{name} must be True or False; got {quote(value)}. Choose one of them.")
+    raise InputError(f"{name} must be True or False; got {quote(value)}.")
 
 
 def _setting(check: Callable[..., Any], **options: Any) -> Any:
@@ -76,10 +76,10 @@ class Settings:
     learning_rate: float = _setting(require_positive_number, or_zero=True)
     weight_decay: float = _setting(require_positive_number, or_zero=True)
     input_noise: float = _setting(require_positive_number, or_zero=True)
-    shrinkage: float | str = _setting(_require_shrinkage)
-    validation_fraction: float = _setting(_require_share)
-    calibrate: bool = _setting(_require_truth)
-    draw_in_tails: bool = _setting(_require_truth)
+    shrinkage: float | str = _setting(_read_shrinkage)
+    validation_fraction: float = _setting(_read_share)
+    calibrate: bool = _setting(_read_bool)
+    draw_in_tails: bool = _setting(_read_bool)
     residual_couplings: int = _setting(require_whole, least=0)
     n_estimators: int = _setting(require_whole, least=1)
     dtype: Literal["float32", "float64"] = _setting(require_one_of, options=("float32", "float64"))

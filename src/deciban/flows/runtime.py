@@ -84,8 +84,7 @@ def read_dtype(dtype: DTypeLike) -> np.dtype[Any]:
         )
     if jax.dtypes.canonicalize_dtype(found) != found:
         raise InputError(
-            "float64 must be computed in double precision; JAX is set to float32. "
-            "Put the call inside `with deciban.flows.double_precision():`."
+            "JAX is set to float32. Put the call inside `with deciban.flows.double_precision():`."
         )
     return found
 

@@ -90,30 +90,16 @@ class State:
 class Trainer:
     """Adam with decoupled weight decay; the average of the weights is the result.
 
-    Parameters
-    ----------
-    loss : callable
-        ``loss(params, options, batch)``, a weighted sum over the samples of a batch, which devices
-        can share; it is divided by the sum of the weights. A batch is a tuple of arrays with one
-        row per sample, weights last. ``options`` are the member's own numbers, among them
-        ``weight_decay`` and, unless all members train, ``goes_on``: zero for those that rest.
-    layout : Layout
-    n_batches, batch_size : int
-        Steps per epoch and samples per step. Epochs of more than 64 steps are divided into calls of
-        one program with the same number of steps each, which may leave out up to 2 % of the steps.
-    learning_rate : float
-        Largest step size.
-    epochs : int, optional
-        The step size rises over the first tenth of the steps of these epochs, then falls to zero.
-        By default it is constant after 50 steps.
-    own_data : bool, default False
-        Whether each member has samples of its own: arrays of shape (n_members, n_samples, ...).
-    perturb : callable, optional
-        ``perturb(batch, key, options)``: the batch with noise.
-    divide : bool, default True
-        Whether devices share the samples of a step; small flows are faster without it.
-    quick : bool, default False
-        Whether to compile in less time, for small flows.
+    ``loss(params, options, batch)`` is a weighted sum over the samples in a batch, which devices
+    can share; it is divided by the sum of the weights. A batch is a tuple of arrays with one row
+    per sample, weights last. ``options`` are the member's own numbers, among them ``weight_decay``
+    and, unless all members train, ``goes_on``: zero for those that rest. With ``own_data``, arrays
+    of samples have the members on their first axis. ``perturb(batch, key, options)`` adds noise.
+
+    Epochs with more than 64 steps are divided into calls of one program with the same number of
+    steps, which may leave out up to 2 % of them. The step size rises over the first tenth of
+    ``epochs``, then falls to zero; without ``epochs`` it is constant after 50 steps. ``divide``
+    lets devices share a step, which is slower for small flows; ``quick`` compiles in less time.
     """
 
     def __init__(
@@ -138,7 +124,7 @@ class Trainer:
         self._perturb = perturb
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
-        axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
+        axes = (0, None, 0, 0, 0, 0 if own_data else None)
         self.spread = Spread(batch_size if divide else 1)
 
         def add_up(vectors: Vectors, options: Tree, batch: Tree) -> Any:
@@ -186,12 +172,12 @@ class Trainer:
 
         While the program learns from a chunk, the next one is made.
         """
-        M = len(state.params[0])
+        members = [np.arange(self.call_size)] * len(state.params[0])
 
         def calls() -> Iterator[tuple[np.ndarray, np.ndarray, Tree]]:
             rng = np.random.default_rng([seed, state.epoch])
             for chunk in _ahead(chunks()):
-                rows, keys = self._draw(rng, [np.arange(self.call_size)] * M, n_calls=1)
+                rows, keys = self._draw(rng, members, n_calls=1)
                 yield rows[0], keys[0], self.spread.replicate(chunk)
 
         return self._advance(state, calls, n_chunks, options, report)
@@ -211,8 +197,8 @@ class Trainer:
         for _ in range(_RETRIES):
             now, found = first, []
             for some, keys, data in calls():
-                *now, losses, skipped = self._run_epoch(
-                    *now, np.float32(factor), options, self.spread.divide(some), keys, data
+                now, losses, skipped = self._run_epoch(
+                    now, np.float32(factor), options, self.spread.divide(some), keys, data
                 )
                 found.append((np.asarray(losses), np.asarray(skipped)))
                 report(1 / n_calls)
@@ -242,18 +228,9 @@ class Trainer:
         return np.moveaxis(order.reshape(*shape, self.batch_size), 1, 0), np.moveaxis(keys, 1, 0)
 
     def _epoch(
-        self,
-        vectors: Vectors,
-        optimizer: dict[str, Any],
-        average: Vectors,
-        factor: jax.Array,
-        options: Tree,
-        rows: jax.Array,
-        keys: jax.Array,
-        data: Tree,
-    ) -> tuple[Vectors, dict[str, Any], Vectors, jax.Array, jax.Array]:
+        self, start: Any, factor: Any, options: Tree, rows: Any, keys: Any, data: Tree
+    ) -> tuple[Any, jax.Array, jax.Array]:
         """All batches in their order; also the mean loss and the share of skipped steps."""
-        start = (vectors, optimizer, average)
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
             rows, key = drawn
@@ -275,11 +252,11 @@ class Trainer:
 
         def train() -> Any:
             carry, (losses, usable) = jax.lax.scan(step, start, (rows, keys))
-            return *carry, losses.sum() / jnp.maximum(usable.sum(), 1), 1.0 - usable.mean()
+            return carry, losses.sum() / jnp.maximum(usable.sum(), 1), 1.0 - usable.mean()
 
         def rest() -> Any:
-            loss, skipped = jax.eval_shape(train)[3:]
-            return *start, jnp.full((), jnp.nan, loss.dtype), jnp.zeros((), skipped.dtype)
+            _, loss, skipped = jax.eval_shape(train)
+            return start, jnp.full((), jnp.nan, loss.dtype), jnp.zeros((), skipped.dtype)
 
         if "goes_on" not in options:
             return train()
