@@ -111,32 +111,13 @@ class ShapleyCompositions:
         return np.asarray(from_nats(self._ratio(self.contributions, a, b), unit))
 
     def llr_standard_errors(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> Floats:
-        """Standard errors of :meth:`llr`; zero if contributions are exact.
-
-        Parameters
-        ----------
-        a, b, unit
-            As for :meth:`llr`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features)
-        """
+        """Standard errors of :meth:`llr`, in the same shape; zero if contributions are exact."""
         if self.draws is None:
             return np.zeros(self.contributions.shape[:2])
         return np.asarray(from_nats(_standard_error(self._ratio(self.draws, a, b)), unit))
 
     def strength(self, unit: Unit = "nat") -> Floats:
-        """Size of each contribution: its Aitchison norm.
-
-        Parameters
-        ----------
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (n_samples, n_features)
-        """
+        """Aitchison norm of each contribution, (n_samples, n_features)."""
         return np.asarray(from_nats(np.linalg.norm(self.contributions, axis=-1), unit))
 
     def _ratio(self, values: Floats, a: Hashable, b: Hashable) -> Floats:

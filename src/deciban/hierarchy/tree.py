@@ -152,10 +152,6 @@ class Hierarchy:
         depth : int
             From 1. A class higher in the tree is a group by itself.
 
-        Returns
-        -------
-        dict from names to lists of classes
-
         Examples
         --------
         >>> Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"}).level(1)
@@ -320,11 +316,6 @@ class Hierarchy:
         sets : PredictionSets
             Over the same classes, in any order.
 
-        Returns
-        -------
-        array of shape (n_samples,)
-            Names of nodes or classes.
-
         Examples
         --------
         >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
@@ -353,13 +344,8 @@ class Hierarchy:
 
         Parameters
         ----------
-        answers : array of shape (n_samples,)
-            Names of nodes or classes.
-        y_true : array of shape (n_samples,)
-
-        Returns
-        -------
-        array of bool of shape (n_samples,)
+        answers, y_true : arrays of shape (n_samples,)
+            Answers are names of nodes or classes.
 
         Examples
         --------
@@ -383,10 +369,6 @@ class Hierarchy:
         prior : array of shape (n_classes,) or mapping, default uniform
             An array follows the order in ``classes``.
         unit : {"nat", "bit", "ban", "deciban"}, default "bit"
-
-        Returns
-        -------
-        array of shape (n_samples,)
 
         Examples
         --------

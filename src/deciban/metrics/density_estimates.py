@@ -78,24 +78,22 @@ class GaussianDensities:
 
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]], *, shared: bool) -> None:
         self.l, self.rows, self.shared = l, rows, shared
+        moments = moments_by_class(l, rows, np.ones(len(l)))
+        for k, S in enumerate(moments.covariances(shared)):
+            values = np.linalg.eigvalsh(S)
+            if not values[0] > 1e-12 * values[-1] or not values[-1] > 0:
+                where = "within the classes" if shared else f"within class number {k}"
+                other = "" if shared else ", or density='shared'"
+                raise InputError(
+                    f"evidence must vary {where} in all {len(S)} directions of ILR space; it does "
+                    f"not. Give more samples{other}."
+                )
 
     def __call__(self, weight: Floats) -> Floats:
         """Log-density of each weighted sample under each class, (n_samples, n_classes)."""
         moments = moments_by_class(self.l, self.rows, weight)
         factors = np.linalg.cholesky(moments.covariances(self.shared))
         return gaussian_log_densities(self.l, moments.means, np.asarray(factors, np.float64))
-
-    def require_spread(self) -> None:
-        moments = moments_by_class(self.l, self.rows, np.ones(len(self.l)))
-        for k, S in enumerate(moments.covariances(self.shared)):
-            values = np.linalg.eigvalsh(S)
-            if not values[0] > 1e-12 * values[-1] or not values[-1] > 0:
-                where = "within the classes" if self.shared else f"within class number {k}"
-                other = "" if self.shared else ", or density='shared'"
-                raise InputError(
-                    f"evidence must vary {where} in all {len(S)} directions of ILR space; it does "
-                    f"not. Give more samples{other}."
-                )
 
 
 class KernelDensities:
@@ -109,7 +107,7 @@ class KernelDensities:
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]]) -> None:
         n, d = l.shape
         l = _compress_tails(l)
-        GaussianDensities(l, rows, shared=True).require_spread()
+        GaussianDensities(l, rows, shared=True)  # raises unless samples vary in every direction
         S = moments_by_class(l, rows, np.ones(n)).covariances(shared=True)[0]
         z = solve_triangular(np.linalg.cholesky(S), l.T, lower=True).T
         self.rows, self.top, self.kernels = rows, np.empty((n, len(rows))), []
@@ -159,6 +157,4 @@ def estimate_densities(
         )
     if kind == "kernel":
         return KernelDensities(l, rows)
-    gaussian = GaussianDensities(l, rows, shared=kind == "shared")
-    gaussian.require_spread()
-    return gaussian
+    return GaussianDensities(l, rows, shared=kind == "shared")

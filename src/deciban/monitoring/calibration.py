@@ -17,7 +17,6 @@ from deciban.monitoring.e_process import (
     LEAD,
     Cusum,
     EProcess,
-    read_counts,
     read_numbers,
     read_row,
 )
@@ -174,7 +173,7 @@ class CalibrationProcess:
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
         faults = self._faults
-        faults.counts = read_counts(plain["label_counts"], faults.counts.shape)
+        faults.counts = read_numbers(plain["label_counts"], faults.counts.shape, counts=True)
         self.bets.restore(plain["calibration"], n_rows)
         faults.cusum.restore(plain["calibration"], n_rows)
         self.since = read_row(plain["since"], n_rows)

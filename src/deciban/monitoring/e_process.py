@@ -156,8 +156,8 @@ class MixProcess:
         }  # fmt: skip
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        self._mix.counts = read_counts(plain["counts"], self._mix.counts.shape)
-        self._recent = read_counts(plain["recent"], self._recent.shape)
+        self._mix.counts = read_numbers(plain["counts"], self._mix.counts.shape, counts=True)
+        self._recent = read_numbers(plain["recent"], self._recent.shape, counts=True)
         self.bets.restore(plain["mix"], n_rows)
         self._cusum.restore(plain["mix"], n_rows)
 
@@ -167,18 +167,12 @@ def _likelihoods(values: Floats, code: int) -> Floats:
     return np.exp(values - values.max()) if code < 0 else np.eye(len(values))[code]
 
 
-def read_numbers(values: Any, shape: tuple[int, ...]) -> Floats:
+def read_numbers(values: Any, shape: tuple[int, ...], *, counts: bool = False) -> Floats:
     """Numbers of this shape without NaN; raise ValueError otherwise."""
     found = np.asarray(values, dtype=np.float64)
     if found.shape != shape or np.isnan(found).any():
         raise ValueError(f"numbers of shape {found.shape}, not {shape}")
-    return found
-
-
-def read_counts(values: Any, shape: tuple[int, ...]) -> Floats:
-    """Finite, nonnegative numbers of this shape; raise ValueError otherwise."""
-    found = read_numbers(values, shape)
-    if not (np.isfinite(found) & (found >= 0)).all():
+    if counts and not (np.isfinite(found) & (found >= 0)).all():
         raise ValueError("counts that are negative or infinite")
     return found
 

@@ -241,12 +241,7 @@ class Monitor:
         return MonitorState(self._rows, self._labeled, calibration, mix, fault, factor, shares)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the monitor to a JSON file, completely or not at all.
-
-        Parameters
-        ----------
-        path : path
-        """
+        """Write the monitor to a JSON file, completely or not at all."""
         plain: dict[str, Any] = {
             "kind": _KIND, "version": _VERSION, "classes": list(self.classes),
             "prior": self.prior.tolist(), "alpha": self.alpha, "restart": self.restart,
@@ -258,17 +253,7 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a monitor from a file that :meth:`save` wrote; no code from the file is run.
-
-        Parameters
-        ----------
-        path : path
-
-        Returns
-        -------
-        Monitor
-            It continues exactly as the saved monitor would.
-        """
+        """Load a monitor that continues exactly as the saved one; no code from the file is run."""
         if not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else "there is none"
             raise InputError(f"{path} must be a file; {what}. Check its spelling.")
