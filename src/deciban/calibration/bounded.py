@@ -243,7 +243,9 @@ class BoundedCalibrator(_Wrapper):
         bounds = np.zeros((len(mass), len(mass)))
         for i, j in permutations(range(len(mass)), 2):
             bounds[i, j] = upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
-        self.bounds_ = shortest_paths(bounds)
+        for k in range(len(bounds)):  # shortest paths, by way of any other classes
+            bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
+        self.bounds_ = bounds
 
     def _fusion_ridge(self) -> float | None:
         inner = self.calibrator
@@ -257,7 +259,12 @@ class BoundedCalibrator(_Wrapper):
     def _calibrate(self, evidence: Evidence) -> Evidence:
         inner = self.calibrator_
         free = inner._calibrate if hasattr(inner, "_reader") else inner.evidence
-        return bound_evidence(free(evidence), self.bounds_)
+        values = free(evidence).log_likelihoods
+        values = values - values.max(axis=1, keepdims=True)
+        raised = values  # no more than needed, since bounds are shortest paths
+        for i, row in enumerate(self.bounds_):
+            raised = np.maximum(raised, values[:, [i]] - row)
+        return Evidence(raised, evidence.classes)
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
@@ -265,25 +272,6 @@ class BoundedCalibrator(_Wrapper):
         self._require_same_classes(inner)
         if hasattr(inner, "_reader") and inner.n_features_in_ != self.n_features_in_:
             raise ValueError("a calibrator of other scores")
-
-
-def bound_evidence(evidence: Evidence, bounds: Floats) -> Evidence:
-    """The smallest log-likelihoods, none below the input, with every pair within its bound.
-
-    For bounds that are shortest paths these are :math:`max_i (l_i - B_ij)`.
-    """
-    values = evidence.log_likelihoods - evidence.log_likelihoods.max(axis=1, keepdims=True)
-    raised = values
-    for i, row in enumerate(bounds):
-        raised = np.maximum(raised, values[:, [i]] - row)
-    return Evidence(raised, evidence.classes)
-
-
-def shortest_paths(bounds: Floats) -> Floats:
-    """Bounds for each pair by way of any other classes: Floyd and Warshall."""
-    for k in range(len(bounds)):
-        bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
-    return bounds
 
 
 def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:

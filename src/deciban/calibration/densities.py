@@ -112,7 +112,15 @@ class GaussianCalibrator(Calibrator):
         self._sizes = samples.sizes
         nu, scale = self._predictive_spread(self._sizes)
         self.degrees_of_freedom_ = nu
-        self._factors = _cholesky(scale[:, None, None] * S, float((l * l).mean()))
+        scaled, mean_square = scale[:, None, None] * S, float((l * l).mean())
+        smallest = float(np.linalg.eigvalsh(scaled).min())
+        if not smallest > 1e-13 * mean_square:
+            raise InputError(
+                f"X must vary within the classes in all {k} directions of ILR space; its smallest "
+                f"variance is {smallest:.2g}, its mean square {mean_square:.2g}. Give more "
+                f"samples, or pass shrinkage if it varies in some directions."
+            )
+        self._factors = np.linalg.cholesky(scaled)
         self.covariances_ = (scale / np.where(nu > 2, 1 - 2 / nu, 1.0))[:, None, None] * S
 
     def _predictive_spread(self, n: Floats) -> tuple[Floats, Floats]:
@@ -138,8 +146,7 @@ class GaussianCalibrator(Calibrator):
         value = self._calibrate(evidence).log_likelihoods @ contrasts.T
         low, high = np.empty_like(value), np.empty_like(value)
         step = max(1, _BLOCK // (_DRAWS * len(contrasts)))
-        for start in range(0, len(l), step):
-            rows = slice(start, start + step)
+        for rows in (slice(start, start + step) for start in range(0, len(l), step)):
             drawn = [gaussian_log_densities(l[rows], *one) @ contrasts.T for one in draws]
             low[rows], high[rows] = np.quantile(np.stack(drawn), tails(confidence), axis=0)
         # The predictive LLR may lie beyond most draws where samples are few.
@@ -189,22 +196,8 @@ class GaussianCalibrator(Calibrator):
             raise ValueError("degrees of freedom that are not positive")
 
 
-def _cholesky(S: Floats, scale: float) -> Floats:
-    least = float(np.linalg.eigvalsh(S).min())
-    if not least > 1e-13 * scale:
-        raise InputError(
-            f"X must vary within the classes in all {S.shape[1]} directions of ILR space; its "
-            f"smallest variance is {least:.2g}, its mean square {scale:.2g}. Give more samples, or "
-            f"pass shrinkage if it varies in some directions."
-        )
-    return np.asarray(np.linalg.cholesky(S))
-
-
 def _log_densities(l: Floats, means: Floats, factors: Floats, degrees: Floats) -> Floats:
-    """Student's log-density of each sample under each class; Gaussian for infinite degrees.
-
-    The constant of all classes is that of the Gaussian.
-    """
+    """Student's log-density under each class, with the constant of the Gaussian."""
     k = l.shape[1]
     log_f = gaussian_log_densities(l, means, factors)
     for j in np.flatnonzero(degrees < np.inf):
@@ -349,7 +342,7 @@ class KernelDensityCalibrator(TwoClassCalibrator):
 
 
 def _sd(scores: Scores) -> float:
-    return float(np.sqrt(np.cov(scores.llr, aweights=_weight(scores), ddof=0)))
+    return float(np.sqrt(np.cov(scores.llr, aweights=scores.weight, ddof=0)))
 
 
 def _silverman_spread(scores: Scores) -> float:
@@ -367,10 +360,7 @@ def _weight(scores: Scores) -> Floats:
 
 
 def _bin_centers(scores: Scores, step: float) -> tuple[Floats, Floats]:
-    """Kernel centers and their log weights.
-
-    Many LLRs are binned on a fine grid, each shared between the two nearest points.
-    """
+    """Kernel centers and log weights; many LLRs are shared between points on a fine grid."""
     w = _weight(scores) / _weight(scores).sum()
     if len(scores.llr) <= _MANY:
         return scores.llr, np.log(w)
