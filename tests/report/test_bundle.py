@@ -29,16 +29,6 @@ def test_a_bundle_has_each_module_once_below_what_it_imports(monkeypatch):
     assert "export" not in found
 
 
-def test_modules_that_import_one_another_are_refused(monkeypatch):
-    modules(
-        monkeypatch,
-        a='import { b } from "./b.js";\nexport const a = 1;\n',
-        b='import { a } from "./a.js";\nexport const b = 1;\n',
-    )
-    with pytest.raises(ImportError, match="a > b"):
-        bundle("a")
-
-
 def test_no_script_can_end_its_element_or_hide_a_part():
     for name in ("vendor/d3.js", "vendor/plot.js", "state.js", "samples.js", "colors.js"):
         text = read_web(name)

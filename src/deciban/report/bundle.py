@@ -34,37 +34,28 @@ def read_web(name: str) -> str:
 
 
 def bundle(entry: str) -> str:
-    """The module of this name and all that it imports, as one script.
-
-    Each module becomes a function that runs once, so that its other names stay its own.
-
-    >>> bundle("colors").startswith("const $colors = (() => {")
-    True
-    """
+    """A module and all that it imports as one script; each becomes a function that runs once."""
     found: dict[str, str] = {}
 
-    def add(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise ImportError(f"Modules must not import one another; got {' > '.join(above)}.")
+    def add(name: str) -> None:
         if name in found:
             return
         source = read_web(f"{name}.js")
         for _, other in _IMPORT.findall(source):
-            add(other, (*above, name))
+            add(other)
         body = _IMPORT.sub(lambda m: f"const {{{m[1].replace(' as ', ': ')}}} = ${m[2]};\n", source)
         names = _EXPORT.findall(body)
         body = _EXPORT.sub("", body)
         found[name] = f"const ${name} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n"
 
-    add(entry, ())
+    add(entry)
     return "".join(found.values())
 
 
 def pack(array: NDArray[Any]) -> dict[str, str]:
-    """An array as text that unpack of samples.js reads: compressed little-endian numbers.
+    """An array as text for samples.js; the first bytes of all numbers come first, and so on.
 
-    The first bytes of all numbers come first, then the second ones, and so on: those of the
-    exponents are much alike and compress well.
+    Bytes of exponents are much alike and compress well.
     """
     flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
     planes = flat.view(np.uint8).reshape(len(flat), array.itemsize).T
@@ -159,16 +150,6 @@ def thin_samples(data: Labelled, n_systems: int = 1) -> NDArray[np.intp]:
     rng = np.random.default_rng(0)
     chosen = [rng.permutation(np.flatnonzero(data.codes == k))[: quota[k]] for k in range(D)]
     return np.sort(np.concatenate(chosen))
-
-
-def describe_thinning(n_shown: int, n: int) -> str:
-    """What a reader should know where figures show fewer samples than there are."""
-    if n_shown == n:
-        return ""
-    return (
-        f"Figures, and tables that follow the controls above, show {n_shown:,} of {n:,} samples, "
-        f"chosen at random in each class; the summary and all other tables are of all samples."
-    )
 
 
 def pack_samples(

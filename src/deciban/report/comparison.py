@@ -18,7 +18,6 @@ from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.report.bundle import (
     describe_provenance,
-    describe_thinning,
     first_state,
     pack_evidence,
     pack_samples,
@@ -187,7 +186,7 @@ def _write(
     return write_page(
         "comparison", values, **context, systems=about, tables=_tables(comparison),
         lead=f"{lead}{describe_samples(classes, comparison.counts)}.", several=_values(comparison),
-        thinned=describe_thinning(len(rows), len(first.codes)),
+        shown=len(rows), n_samples=len(first.codes),
         provenance=describe_provenance(provenance),
     )  # fmt: skip
 

@@ -19,7 +19,6 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
 from deciban.report.bundle import (
     describe_provenance,
-    describe_thinning,
     first_state,
     pack_samples,
     thin_samples,
@@ -130,7 +129,7 @@ def report(
     data = read_labelled(y_true, evidence, every_class=False)
     shown = thin_samples(data)
     context = _describe(assessment, data_card, criteria) | {
-        "thinned": describe_thinning(len(shown), sum(assessment.counts)),
+        "shown": len(shown),
         "conditions": _conditions(conditions),
         "training": training,
         "model_card": model_card,
@@ -169,9 +168,10 @@ def _describe(
         "criteria": _criteria(criteria),
         "quality": _quantities(assessment),
         "n_classes": len(assessment.classes),
+        "n_samples": sum(assessment.counts),
         "data_card": _data_card(assessment, data_card or {}),
         "counts": _counts(assessment),
-        **dict.fromkeys(("conditions", "training", "model_card", "provenance", "thinned")),
+        **dict.fromkeys(("conditions", "training", "model_card", "provenance")),
     }
 
 
