@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,13 +23,11 @@ from deciban.assessment.results import (
 )
 from deciban.assessment.several_classes import judge_posteriors, judge_posteriors_in_parts
 from deciban.assessment.systems import (
-    Costs,
     Judged,
-    Prior,
-    Setting,
+    Options,
     Subsample,
     difference_of,
-    make_setting,
+    read_options,
     tally_samples,
 )
 from deciban.assessment.two_classes import judge_llrs, judge_llrs_in_parts
@@ -39,30 +37,13 @@ from deciban.exceptions import InputError
 from deciban.metrics import Interval
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
-from deciban.metrics.detection import OperatingPoint
-from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.partitions import Partitions, Rows, hash_numbers, llr_of_two, require_counts
 from deciban.metrics.reliability import worst_bin
 
-OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 IN_MEMORY = 500_000  # samples up to which these are units, and all are collected
 _PART = 1 << 20  # samples of a part where they are more
 _NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
-
-
-class Options(TypedDict, total=False):
-    """Options of :func:`assess` and :func:`compare`; :func:`read_options` has their defaults."""
-
-    prior: Prior
-    costs: Costs
-    operating_points: OperatingPoints
-    c_avg: bool
-    out_of_set: Hashable | None
-    p_out_of_set: float
-    confidence: float
-    n_resamples: int
-    rng: Seed
 
 
 def assess(
@@ -139,7 +120,7 @@ def assess(
     """
     if is_dask(y_true, evidence):
         return assess_partitions(_open_partitions(y_true, [evidence], groups, items), **options)[0]
-    _require_evidence(evidence, "evidence")
+    check_evidence(evidence)
     data, design = _read_samples(y_true, evidence, groups, items)
     return _make_assessment(_judge_samples([data], design, options))
 
@@ -192,25 +173,6 @@ def _judge_samples(samples: Sequence[Labelled], design: Design, options: Options
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         judged = judge(samples, tallies, setting, plan, design)
     return Judged(judged, design, tallies, plan, Subsample(first, numbers))
-
-
-def read_options(
-    classes: tuple[Hashable, ...],
-    *,
-    prior: Prior = None,
-    costs: Costs = None,
-    operating_points: OperatingPoints = (),
-    c_avg: bool = False,
-    out_of_set: Hashable | None = None,
-    p_out_of_set: float = 0.2,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Seed = 0,
-) -> tuple[Setting, Plan]:
-    """Check the options."""
-    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
-    setting = make_setting(prior, costs, classes, *detection)
-    return setting, make_plan(confidence, n_resamples, rng)
 
 
 def _make_assessment(judged: Judged) -> Assessment:
@@ -369,7 +331,8 @@ def _read_samples(
 # --- checks and notes ---------------------------------------------------------------------
 
 
-def _require_evidence(evidence: Evidence, name: str) -> None:
+def check_evidence(evidence: Evidence, name: str = "evidence") -> None:
+    """Raise unless this is Evidence."""
     if not isinstance(evidence, Evidence):
         raise InputError(
             f"{name} must be Evidence; got {type(evidence).__name__}. Wrap it: "
@@ -384,7 +347,7 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
             f"systems must map two or more names to Evidence; got {got}. Give {{name: evidence}}."
         )
     for name, evidence in systems.items():
-        _require_evidence(evidence, f"system {name!r}")
+        check_evidence(evidence, f"system {name!r}")
     (first_name, first), *others = systems.items()
     for name, other in others:
         if len(other) != len(first):

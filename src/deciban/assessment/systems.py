@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import ErrorWeights, OperatingPoint, read_operating_points
-from deciban.metrics.intervals import Plan
+from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
 from deciban.metrics.partitions import Tally
@@ -31,6 +31,7 @@ from deciban.metrics.units import UnitCosts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
+OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 Words = dict[str, Hashable]  # what is inserted into the texts on quantities: classes, numbers
 
 
@@ -64,17 +65,38 @@ class Setting(NamedTuple):
         return {"detection_cost": ErrorWeights(target, other), **dict(at_points)}
 
 
-def make_setting(
-    prior: Prior,
-    costs: Costs,
+class Options(TypedDict, total=False):
+    """Options of :func:`assess` and :func:`compare`; :func:`read_options` has their defaults."""
+
+    prior: Prior
+    costs: Costs
+    operating_points: OperatingPoints
+    c_avg: bool
+    out_of_set: Hashable | None
+    p_out_of_set: float
+    confidence: float
+    n_resamples: int
+    rng: Seed
+
+
+def read_options(
     classes: tuple[Hashable, ...],
-    points: Iterable[Any] = (),
+    *,
+    prior: Prior = None,
+    costs: Costs = None,
+    operating_points: OperatingPoints = (),
     c_avg: bool = False,
     out_of_set: Hashable | None = None,
     p_out_of_set: float = 0.2,
-) -> Setting:
-    """Check the prior, the costs and the operating points."""
-    setting = Setting(np.exp(log_prior(prior, classes, 1)[0]), None, read_operating_points(points))
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    rng: Seed = 0,
+) -> tuple[Setting, Plan]:
+    """Check the options of :func:`assess`: what is computed, and how intervals are."""
+    plan = make_plan(confidence, n_resamples, rng)
+    setting = Setting(
+        np.exp(log_prior(prior, classes, 1)[0]), None, read_operating_points(operating_points)
+    )
     if len(classes) > 2:
         points = [*setting.points, *([OperatingPoint()] if c_avg else [])]
         languages = [make_detection(point, classes, out_of_set, p_out_of_set) for point in points]
@@ -84,7 +106,7 @@ def make_setting(
         name = "c_avg" if c_avg else "out_of_set"
         raise InputError(f"{name} must come with three classes or more; got two. Leave it out.")
     if costs is None:
-        return setting
+        return setting, plan
     C = cost_matrix(costs, classes)
     too_cheap = np.argwhere((np.diag(C)[:, None] >= C) & ~np.eye(len(classes), dtype=bool))
     if len(too_cheap):
@@ -94,7 +116,7 @@ def make_setting(
             f"{classes[j]!r} when {classes[i]!r} is true costs {C[i, j]:g}, and the right "
             f"decision {C[i, i]:g}. Raise the first or lower the second."
         )
-    return setting._replace(costs=C)
+    return setting._replace(costs=C), plan
 
 
 MAX_SUBSAMPLE = 500_000  # samples that tests of calibration see

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from deciban._markup import in_unit, number, shorten
 from deciban.assessment import Assessment, Conditions, Quantity, assess
+from deciban.assessment.assess import check_evidence
 from deciban.assessment.quantities import REGISTRY, base_key
 from deciban.assessment.verdicts import CRITERIA, criteria_rows, heed_criteria, verdicts
 from deciban.evidence import Evidence
@@ -115,11 +116,7 @@ def report(
 
     Write it with ``Path("report.html").write_text(page, encoding="utf-8")``.
     """
-    if not isinstance(evidence, Evidence):
-        raise InputError(
-            f"evidence must be Evidence; got {type(evidence).__name__}. Wrap it: "
-            f"Evidence(log_likelihoods), or Evidence.from_llr(llr)."
-        )
+    check_evidence(evidence)
     assessment = assess(y_true, evidence) if assessment is None else assessment
     if tuple(assessment.classes) != tuple(evidence.classes):
         raise InputError(
