@@ -32,10 +32,10 @@ from deciban.metrics.intervals import (
     sum_interval,
 )
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.llr_units import LlrSample
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.partitions import FOLDS, Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
+from deciban.metrics.recalibration import LlrSample
 from deciban.metrics.units import (
     Buckets,
     BucketSums,

@@ -34,7 +34,6 @@ from deciban.metrics.llr_intervals import (
     step_interval,
 )
 from deciban.metrics.llr_units import (
-    LlrSample,
     LlrTerms,
     LlrUnits,
     Step,
@@ -276,7 +275,7 @@ def _sum_llrs(
     fold = folds_of(hashes)
     with np.errstate(all="ignore"):
         samples = [
-            LlrSample(llr[order], codes, one.apply(llr[order], codes, [fold == 0, fold == 1]))
+            one.apply(llr[order], codes, [fold == 0, fold == 1])
             for llr, one in zip(rows.evidence, maps, strict=True)
         ]
         sums = BucketSums.of_samples(llr_columns(samples, terms, maps), codes, hashes, 2)

@@ -10,9 +10,8 @@ interval is that of the lower bound, the upper end that of the upper bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -264,35 +263,37 @@ def llr_interval(
 ) -> Interval:
     """Interval for a metric on two classes."""
     value = metric(y_true, llr, pos_label=pos_label, **options)
+    largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf
     trials = read_trials(y_true, llr, pos_label=pos_label)
     others = [label != pos_label for label in np.asarray(y_true).tolist()]
     design = design.select(np.argsort(others, kind="stable"), trials.y_true)  # targets first
-    terms, estimate = LLR_INTERVALS[metric]
+    minimum = options.pop("minimum", metric is min_detection_cost)
+    if "operating_points" in options:
+        points = read_operating_points(options["operating_points"])
+        steps = [detection_step(point.weights) for point in points]
+    else:
+        normalize = options.pop("normalize", True)
+        steps = [detection_step(OperatingPoint(**options).weights, normalize)]
+    fit = minimum or metric in (cllr_min, cllr_cal, eer)
+
+    def asked(maps: Recalibrator) -> LlrTerms:
+        fitted: list[Terms] = [CLLR, equal_error_step(maps), EVEN_ERRORS, *steps] if fit else []
+        return LlrTerms(costs=[(CLLR, 0.0)], steps=steps, fitted=fitted)
+
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        asked = partial(terms, **options)
-        (units,) = units_of_samples([trials.llr], design, asked)
-        interval = estimate(units, plan, **options)
-    largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf
+        (units,) = units_of_samples([trials.llr], design, asked, fit=fit)
+        interval = LLR_INTERVALS[metric](units, plan, steps, minimum)
     low, high = np.clip([interval.low, interval.high], 0.0, largest).tolist()
     return interval._replace(value=value, low=low, high=high)
 
 
-def _c_primary_terms(maps: Any, operating_points: Iterable[Any], minimum: bool = False) -> LlrTerms:
-    steps = _steps_at(operating_points)
-    if minimum:
-        return LlrTerms(costs=[(CLLR, 0.0)], fitted=[CLLR, *steps])
-    return LlrTerms(steps=steps)
-
-
 def _c_primary_interval(
-    sample: LlrUnits, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
+    units: LlrUnits, plan: Plan, steps: Sequence[Step], minimum: bool
 ) -> Interval:
-    steps = _steps_at(operating_points)
-    if minimum:
-        key = "min_c_primary"
-        interval = recalibrated_cost_intervals([sample], plan, {key: [steps]})[key]
-        return interval._replace(high=min(1.0, interval.high))
-    return mean_step_interval([sample], steps, plan)
+    if not minimum:
+        return mean_step_interval([units], steps, plan)
+    found = recalibrated_cost_intervals([units], plan, {"c": [steps]})["c"]
+    return found._replace(high=min(1.0, found.high))
 
 
 def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
@@ -303,44 +304,14 @@ def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
     return Step(float(weights.threshold), True, ((0.0, false_alarm), (miss, 0.0)))
 
 
-def _steps_at(points: Iterable[Any]) -> list[Step]:
-    return [detection_step(point.weights) for point in read_operating_points(points)]
-
-
-def _step_at(normalize: bool = True, **point: float) -> Step:
-    return detection_step(OperatingPoint(**point).weights, normalize)
-
-
-def _fitted_terms(maps: Recalibrator) -> LlrTerms:
-    return LlrTerms(costs=[(CLLR, 0.0)], fitted=[CLLR])
-
-
-# The terms that each metric needs, and its interval from the units that have them.
-LLR_INTERVALS: dict[Any, tuple[Callable[..., LlrTerms], Callable[..., Interval]]] = {
-    cllr: (
-        lambda maps: LlrTerms(costs=[(CLLR, 0.0)]),
-        lambda units, plan: mean_cost_intervals([units], {"cllr": CLLR}, plan)["cllr"],
-    ),
-    cllr_min: (
-        _fitted_terms,
-        lambda units, plan: recalibrated_cost_intervals([units], plan)["cllr_min"],
-    ),
-    cllr_cal: (
-        _fitted_terms,
-        lambda units, plan: recalibrated_cost_intervals([units], plan)["cllr_cal"],
-    ),
-    eer: (
-        lambda maps: LlrTerms(fitted=[equal_error_step(maps), EVEN_ERRORS]),
-        equal_error_interval,
-    ),
-    detection_cost: (
-        lambda maps, **at: LlrTerms(steps=[_step_at(**at)]),
-        lambda units, plan, **at: step_interval([units], _step_at(**at), plan),
-    ),
-    min_detection_cost: (
-        lambda maps, **at: LlrTerms(fitted=[_step_at(**at)]),
-        lambda units, plan, **at: best_step_interval(units, _step_at(**at), plan),
-    ),
-    c_primary: (_c_primary_terms, _c_primary_interval),
+# From the units, the plan, the steps that are asked for, and whether thresholds are the best ones.
+LLR_INTERVALS: dict[Any, Callable[..., Interval]] = {
+    cllr: lambda units, plan, *_: mean_cost_intervals([units], {"": CLLR}, plan)[""],
+    cllr_min: lambda units, plan, *_: recalibrated_cost_intervals([units], plan)["cllr_min"],
+    cllr_cal: lambda units, plan, *_: recalibrated_cost_intervals([units], plan)["cllr_cal"],
+    eer: lambda units, plan, *_: equal_error_interval(units, plan),
+    detection_cost: lambda units, plan, steps, _: step_interval([units], steps[0], plan),
+    min_detection_cost: lambda units, plan, steps, _: best_step_interval(units, steps[0], plan),
+    c_primary: _c_primary_interval,
 }
 _LARGEST = {cllr_min: 1.0, eer: 0.5, min_detection_cost: 1.0}

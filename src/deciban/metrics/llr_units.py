@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,10 +16,9 @@ from deciban.metrics.labelled import Terms
 from deciban.metrics.pav import PooledBlocks
 from deciban.metrics.recalibration import (
     Bounds,
-    RecalibratedCosts,
-    Recalibration,
+    LlrSample,
     Recalibrator,
-    rising_costs,
+    bound_costs,
     split_samples,
 )
 from deciban.metrics.units import Columns, UnitCosts, pair_up
@@ -63,55 +61,6 @@ class LlrTerms(NamedTuple):
     steps: Sequence[Step] = ()
     fitted: Sequence[Terms] = ()
     savings: Sequence[Step] = ()
-
-
-@dataclass(frozen=True)
-class LlrSample:
-    """LLRs in favor of class 1, the true classes, and the recalibrated LLRs."""
-
-    llr: Floats
-    codes: NDArray[np.intp]
-    after: Recalibration | None = None
-
-    @cached_property
-    def _places(self) -> list[Any]:
-        n = len(self.codes) - int(self.codes.sum())
-        if not self.codes[:n].any():  # class by class: then nothing need be gathered
-            return [slice(n), slice(n, None)]
-        return [np.flatnonzero(self.codes == t) for t in (0, 1)]
-
-    def cost(self, terms: Terms, llr: Floats) -> Floats:
-        values = np.empty(len(llr))
-        for t, rows in enumerate(self._places):
-            values[rows] = terms(llr[rows], t)
-        return values
-
-    def right(self, threshold: float | None) -> NDArray[np.bool_]:
-        """Correct side of a threshold; None asks the recalibrated LLRs, at zero."""
-        if threshold is None:
-            assert self.after is not None
-            return np.where(self.codes == 1, self.after.fitted >= 0, self.after.fitted <= 0)
-        return np.where(self.codes == 1, self.llr >= threshold, self.llr <= threshold)
-
-    def fitted_columns(self, terms: Terms, share: float, *, saving: bool) -> dict[str, Floats]:
-        """Costs after recalibration, and what that gains or loses."""
-        after = self.after
-        assert after is not None
-        columns = {"fitted": self.cost(terms, after.fitted)}
-        for kind, llr in (("held_out", after.held_out), ("affine", after.affine)):
-            if llr is not None:
-                columns[kind] = self.cost(terms, llr)
-                shown = np.where(after.alone, columns["fitted"], columns[kind])
-                columns[f"shown_{kind}"] = shown
-        if saving:
-            rising = rising_costs(columns["fitted"], columns["held_out"], share)
-            for by in ("rising", "affine", "fitted"):
-                if by == "affine" and after.affine is None:
-                    continue
-                gap = self.cost(terms, self.llr) - (rising if by == "rising" else columns[by])
-                columns[f"gain by {by}"] = np.maximum(gap, 0.0)
-                columns[f"loss by {by}"] = np.maximum(-gap, 0.0)
-        return columns
 
 
 def llr_columns(
@@ -179,8 +128,8 @@ class LlrUnits:
 
     def bounds(self, terms: Terms) -> Bounds:
         names = ("fitted", "held_out", "affine", "shown_held_out", "shown_affine")
-        found: Any = (self.columns.get((name, self.system, None, terms)) for name in names)
-        return RecalibratedCosts(*found).bounds(self.maps.share, self.total)
+        found: list[Any] = [self.columns.get((name, self.system, None, terms)) for name in names]
+        return bound_costs(*found, share=self.maps.share, total=self.total)
 
     def costs(
         self, terms: Mapping[str, Terms], threshold: float, beside: int | None = None
@@ -216,7 +165,7 @@ def units_of_samples(
     for llr in llrs:
         splits = split_samples(llr, codes, design) if fit else []
         one = Recalibrator.fit(llr, codes, splits)
-        samples.append(LlrSample(llr, codes, one.apply(llr, codes, [new for new, _ in splits])))
+        samples.append(one.apply(llr, codes, [new for new, _ in splits]))
         maps.append(one)
     columns = llr_columns(samples, [terms(one) for one in maps], maps)
     return [LlrUnits(columns, design, one, k) for k, one in enumerate(maps)]

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,13 @@ from deciban._estimation.affine import fit_affine
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import balance_weights
 from deciban.metrics.designs import Design
-from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.labelled import Scores, Terms, Trials
 from deciban.metrics.partitions import FOLDS
 from deciban.metrics.pav import PooledBlocks, pool, pool_with_misleading
 from deciban.metrics.pav_in_parts import PooledRuns
 from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
-Total = Callable[[Floats], float]  # of what each sample costs, the cost of all
 
 _FOLDS, _FEW_FOLDS = 5, 2
 _MANY = 200_000  # samples, to which PAV hardly overfits: few folds are enough
@@ -58,36 +58,35 @@ class Bounds(NamedTuple):
     by: str
 
 
-class RecalibratedCosts(NamedTuple):
-    """Costs after recalibration by several maps, for each sample or bucket.
+def bound_costs(
+    fitted: Floats,
+    held_out: Floats,
+    affine: Floats | None,
+    shown: Floats,
+    shown_affine: Floats | None,
+    *,
+    share: float,
+    total: Callable[[Floats], float],
+) -> Bounds:
+    """Bounds from costs after recalibration by several maps, for each sample or bucket.
 
-    The last two are those of PAV on all samples if a sample is held out beyond the whole other
-    class: nothing shows then that it costs anything.
+    ``shown`` are held-out costs, but those of PAV on all samples if a sample is held out beyond the
+    whole other class: nothing shows then that it costs anything. ``total`` sums the costs.
     """
-
-    fitted: Floats  # by PAV on all samples
-    held_out: Floats  # by PAV without the sample's fold, but with a misleading sample of each class
-    affine: Floats | None  # by an affine map without the fold; None where LLRs are infinite
-    shown_held_out: Floats
-    shown_affine: Floats | None
-
-    def bounds(self, share: float, total: Total) -> Bounds:
-        fitted, by = self.fitted, "rising"
-        upper = rising_costs(fitted, self.held_out, share)
-        best, shown = self.held_out, self.shown_held_out
-        if self.affine is not None and self.shown_affine is not None:
-            if total(self.affine) < total(upper):
-                upper, by = self.affine, "affine"
-            if total(self.affine) < total(best):
-                shown = self.shown_affine
-        steps = 1 / (1 + 1 / share)  # G / (G + R) of a map that is made of steps
-        lower = fitted + steps * (shown - fitted)
-        if total(fitted) > total(upper):
-            upper, by = fitted, "fitted"
-        most, excess = total(upper) - total(fitted), total(lower) - total(fitted)
-        if excess > most:  # what PAV costs in either class, but no more than the upper bound
-            lower = fitted + most / excess * (lower - fitted)
-        return Bounds(lower, upper, by)
+    upper, by = rising_costs(fitted, held_out, share), "rising"
+    if affine is not None and shown_affine is not None:
+        if total(affine) < total(upper):
+            upper, by = affine, "affine"
+        if total(affine) < total(held_out):
+            shown = shown_affine
+    steps = 1 / (1 + 1 / share)  # G / (G + R) of a map that is made of steps
+    lower = fitted + steps * (shown - fitted)
+    if total(fitted) > total(upper):
+        upper, by = fitted, "fitted"
+    most, excess = total(upper) - total(fitted), total(lower) - total(fitted)
+    if excess > most:  # what PAV costs in either class, but no more than the upper bound
+        lower = fitted + most / excess * (lower - fitted)
+    return Bounds(lower, upper, by)
 
 
 def rising_costs(fitted: Floats, held_out: Floats, share: float) -> Floats:
@@ -113,13 +112,54 @@ class FoldMaps(NamedTuple):
     largest_other: float
 
 
-class Recalibration(NamedTuple):
-    """Recalibrated LLRs; ``alone`` marks samples held out beyond the whole other class."""
+@dataclass(frozen=True)
+class LlrSample:
+    """LLRs in favor of class 1, the true classes, and LLRs recalibrated by several maps.
 
-    fitted: Floats
-    held_out: Floats
-    affine: Floats | None
-    alone: NDArray[np.bool_]
+    ``alone`` marks samples held out beyond the whole other class.
+    """
+
+    llr: Floats
+    codes: NDArray[np.intp]
+    fitted: Any = None  # by PAV on all samples
+    held_out: Any = None  # by PAV without the fold, with a misleading sample a class
+    affine: Any = None  # by an affine map without the fold; None with infinite LLRs
+    alone: Any = None
+
+    @cached_property
+    def _places(self) -> list[Any]:
+        n = len(self.codes) - int(self.codes.sum())
+        if not self.codes[:n].any():  # class by class: then nothing need be gathered
+            return [slice(n), slice(n, None)]
+        return [np.flatnonzero(self.codes == t) for t in (0, 1)]
+
+    def cost(self, terms: Terms, llr: Floats) -> Floats:
+        values = np.empty(len(llr))
+        for t, rows in enumerate(self._places):
+            values[rows] = terms(llr[rows], t)
+        return values
+
+    def right(self, threshold: float | None) -> NDArray[np.bool_]:
+        """Correct side of a threshold; None asks the recalibrated LLRs, at zero."""
+        llr, at = (self.fitted, 0.0) if threshold is None else (self.llr, threshold)
+        return np.where(self.codes == 1, llr >= at, llr <= at)
+
+    def fitted_columns(self, terms: Terms, share: float, *, saving: bool) -> dict[str, Floats]:
+        """Costs after recalibration, and what that gains or loses."""
+        columns = {"fitted": self.cost(terms, self.fitted)}
+        for kind, llr in (("held_out", self.held_out), ("affine", self.affine)):
+            if llr is not None:
+                columns[kind] = self.cost(terms, llr)
+                columns[f"shown_{kind}"] = np.where(self.alone, columns["fitted"], columns[kind])
+        if saving:
+            rising = rising_costs(columns["fitted"], columns["held_out"], share)
+            for by in ("rising", "fitted", "affine"):
+                if (after := rising if by == "rising" else columns.get(by)) is None:
+                    continue
+                gap = self.cost(terms, self.llr) - after
+                columns[f"gain by {by}"] = np.maximum(gap, 0.0)
+                columns[f"loss by {by}"] = np.maximum(-gap, 0.0)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -156,28 +196,23 @@ class Recalibrator:
 
     @classmethod
     def of_runs(cls, pooled: PooledRuns) -> Self:
-        counts, ends, by_fold = pooled.counts, pooled.ends, range(FOLDS)
+        counts, ends, some = pooled.counts, pooled.ends, pooled.some
         finite = bool(np.isfinite([ends[..., 0].min(), ends[..., 1].max()]).all())
         folds: list[FoldMaps | None] = []
-        for known, rest in zip(pooled.known, ([j for j in by_fold if j != k] for k in by_fold),
-                               strict=True):  # fmt: skip
+        for known, rest in zip(pooled.known, (1, 0), strict=True):
             if known is None:
                 folds.append(None)
                 continue
-            other, target = (
-                np.concatenate([pooled.some[t * FOLDS + j] for j in rest]) for t in (0, 1)
-            )
-            affine = fit_llr_map(other, target) if finite else None
-            smallest, largest = float(ends[1, rest, 0].min()), float(ends[0, rest, 1].max())
-            folds.append(FoldMaps(known, affine, smallest, largest))
+            affine = fit_llr_map(some[rest], some[FOLDS + rest]) if finite else None
+            folds.append(FoldMaps(known, affine, float(ends[1, rest, 0]), float(ends[0, rest, 1])))
         fractions = counts.sum(axis=0) / counts.sum()
         share = float(fractions @ (1 - fractions)) or np.inf
-        some = [np.concatenate(pooled.some[k::FOLDS]) for k in by_fold]
-        return cls(pooled.blocks, folds, some, share, finite)
+        by_fold = [np.concatenate(some[k::FOLDS]) for k in range(FOLDS)]
+        return cls(pooled.blocks, folds, by_fold, share, finite)
 
     def apply(
         self, llr: Floats, codes: NDArray[np.intp], held_out: Iterable[NDArray[np.bool_]]
-    ) -> Recalibration:
+    ) -> LlrSample:
         """Recalibrate LLRs; ``held_out`` has a mask for each fold."""
         after, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
         affine = np.zeros(len(llr)) if self.finite else None
@@ -191,7 +226,7 @@ class Recalibrator:
             alone[new] = np.where(codes[new] == 1, *beyond)
             if affine is not None and maps.affine is not None:
                 affine[new] = maps.affine(some)
-        return Recalibration(self.blocks.transform(llr), after, affine, alone)
+        return LlrSample(llr, codes, self.blocks.transform(llr), after, affine, alone)
 
     def affine_slope(self, k: int) -> float:
         """Median affine LLR in a block; PAV's LLR if some are infinite."""
@@ -201,16 +236,11 @@ class Recalibrator:
         inside = [llr[(llr >= ends[0]) & (llr <= ends[1])] for llr in self.some]
         if not any(map(len, inside)):
             inside = [ends for _ in inside]
-        return float(
-            np.median(
-                np.concatenate(
-                    [
-                        0 * llr if maps is None or maps.affine is None else maps.affine(llr)
-                        for llr, maps in zip(inside, self.folds, strict=True)
-                    ]
-                )
-            )
-        )
+        after = [
+            0 * llr if maps is None or maps.affine is None else maps.affine(llr)
+            for llr, maps in zip(inside, self.folds, strict=True)
+        ]
+        return float(np.median(np.concatenate(after)))
 
 
 def split_samples(llr: Floats, codes: NDArray[np.intp], design: Design) -> list[Split]:
