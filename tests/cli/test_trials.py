@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commands import runner
 from deciban import metrics
 from deciban.cli import text
-from deciban.cli.trials import open_trials
+from deciban.cli.trials import open_trial_list
 from deciban.exceptions import InputError
 
 run = runner(160)
@@ -236,5 +236,5 @@ def test_a_list_reads_as_its_lines_split(monkeypatch, data):
     assume(lines[0].count("\t") in (0, 1))  # two tabs are a table, whose cells may hold spaces
     monkeypatch.setattr(text, "BLOCK", data.draw(st.integers(1, 40)))
     Path("list.txt").write_bytes((start + ending.join(lines)).encode())
-    found = open_trials("list.txt").read("score")
+    found = open_trial_list("list.txt").read("score")
     assert found.rows() == [(a, b, float(x)) for a, b, x in rows]

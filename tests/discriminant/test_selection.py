@@ -18,7 +18,7 @@ from deciban.discriminant.finish import (
     losses_at,
     losses_at_best_scale,
 )
-from deciban.discriminant.fitting import Watch
+from deciban.discriminant.fitting import HeldOutWatch
 from deciban.discriminant.initialization import Tails
 from deciban.discriminant.runs import Checkpoint
 from deciban.discriminant.selection import Selection, assign_folds, judgments
@@ -274,7 +274,7 @@ def watch_of(center, n, learned):
     """A watch of samples whose best weight is ``center``."""
     codes = (np.arange(n) < n / (1 + np.exp(-np.sqrt(2) * center))).astype(int)
     samples = Samples(np.zeros((n, 1)), codes, np.ones(n))
-    watch = Watch(
+    watch = HeldOutWatch(
         OneWeight(), samples, samples.X.astype("float32"), np.log([0.5, 0.5]), -V, "float32"
     )
     best, last = ((np.array([[w]], np.float32), np.zeros((1, 0))) for w in (center, learned))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deciban.cli.cells import first_true
 from deciban.cli.files import Source
 from deciban.cli.tables import open_table
-from deciban.cli.trials import open_trials
+from deciban.cli.trials import open_trial_list
 from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import InputError
 
@@ -150,7 +150,7 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
 def require_same_order(tables: Sequence[Source], columns: Sequence[ScoreColumns]) -> None:
     """Raise if rows are matched by their order, and a column that names them has another one."""
     opened = [
-        open_trials(table).table if its.kind == "trials" else open_table(table)
+        open_trial_list(table).table if its.kind == "trials" else open_table(table)
         for table, its in zip(tables, columns, strict=True)
     ]
     scores = {name for its in columns for name in its.columns}

@@ -32,7 +32,7 @@ from deciban.cli.score_columns import (
     refuse_probabilities,
 )
 from deciban.cli.tables import Table, check_same_columns, empty_to_null, open_table
-from deciban.cli.trials import TRIAL, find_roles, open_trials, read_trials
+from deciban.cli.trials import TRIAL, find_roles, open_trial_list, read_labeled_trials
 from deciban.cli.words import count, join_words, name_source
 from deciban.evidence import Evidence
 from deciban.metrics.partitions import Rows, hash_numbers, hash_texts, llr_of_two
@@ -120,7 +120,7 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
         return True
     if options.truth is not None or options.pattern or options.posteriors:
         return False  # or the message on --truth names the columns
-    trials = open_trials(source, options.llr)
+    trials = open_trial_list(source, options.llr)
     if trials.roles.keys() >= {"label", "score"}:
         return True
     if not getattr(trials.table.reader, "spaced", False):
@@ -134,7 +134,7 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
 def _read_trial_scores(
     source: str, options: ScoreOptions, more: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabelledScores:
-    trials = read_trials(source, options, more, calibrated=calibrated)
+    trials = read_labeled_trials(source, options, more, calibrated=calibrated)
     frame = trials.frame
     column = unify_key_words(Column(frame["label"], trials.key, remedy=NO_LABEL))
     labels, codes = encode_labels(column)

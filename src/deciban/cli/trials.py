@@ -86,7 +86,7 @@ class TrialList:
 
 
 @dataclass(frozen=True)
-class Trials:
+class LabeledTrials:
     """Trials with their labels and scores, and how they came together.
 
     The frame has the columns label and score, model and segment where trials have these names, and
@@ -138,7 +138,7 @@ def is_usual_score(name: str) -> bool:
     return name.strip().lower() in _NAMES["score"]
 
 
-def open_trials(
+def open_trial_list(
     source: Source,
     column: str | None = None,
     *,
@@ -216,25 +216,27 @@ def _fits(rows: pl.DataFrame, layout: tuple[str, ...]) -> bool:
     return True
 
 
-def read_trials(
+def read_labeled_trials(
     source: str,
     options: ScoreOptions,
     beside: Sequence[tuple[str, str]] = (),
     *,
     calibrated: bool = False,
-) -> Trials:
+) -> LabeledTrials:
     """Trials with labels: from a key, or from the list of scores itself.
 
     ``beside`` holds options and the further columns that they name, in any of the files.
     """
     further = [name for _, name in beside]
-    scores = open_trials(source, options.llr, calibrated=calibrated).require("score", options.llr)
+    scores = open_trial_list(source, options.llr, calibrated=calibrated).require(
+        "score", options.llr
+    )
     if options.key is not None:
-        key = open_trials(options.key, value="label").require("label")
+        key = open_trial_list(options.key, value="label").require("label")
         trials = _join_key(scores, key, further)
     else:
         frame = scores.read("label", "score", beside=further)
-        trials = Trials(frame, scores.roles["score"], scores.table.name, notes=scores.notes)
+        trials = LabeledTrials(frame, scores.roles["score"], scores.table.name, notes=scores.notes)
     for option, name in beside:
         if f"beside:{name}" not in trials.frame.columns:
             raise TableError(
@@ -245,7 +247,7 @@ def read_trials(
     return trials
 
 
-def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trials:
+def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> LabeledTrials:
     """The trials of the key in its order, each with its score; other scores are left out."""
     scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
     named = "model" in scored.columns
@@ -262,7 +264,7 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trial
                 "model and segment with each score."
             )
         note = f"The scores are matched with {there.name} by their order."
-        return Trials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
+        return LabeledTrials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
     repeated = _count_repeated(keyed, there, "label")
     if _count_repeated(scored, here, "score"):
         scored = scored.unique(TRIAL, maintain_order=True)
@@ -279,7 +281,7 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Trial
         such = "line of the key repeats a trial" if repeated == 1 else "lines repeat trials"
         notes.append(f"{repeated:,} {such}; a trial counts as often as the key lists it.")
     left_out = {f"no label in {there.name}": rest.height} if rest.height else {}
-    return Trials(frame, column, there.name, left_out, tuple(notes))
+    return LabeledTrials(frame, column, there.name, left_out, tuple(notes))
 
 
 def _name(frame: pl.DataFrame) -> str:

@@ -231,7 +231,9 @@ class _Job:
         self._watch = None
         if held_out is not None:
             x = jax.device_put(prepare(held_out.X).astype(settings.dtype))
-            self._watch = Watch(self._model, held_out, x, self._log_mix, task.V, settings.dtype)
+            self._watch = HeldOutWatch(
+                self._model, held_out, x, self._log_mix, task.V, settings.dtype
+            )
             loss = self._watch.losses(state.params).mean(axis=1)
             state = replace(state, kept={"params": state.params, "loss": loss})
         self._state = checkpoint.restore(state)
@@ -275,7 +277,7 @@ def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sam
 
 
 @dataclass(frozen=True)
-class Watch:
+class HeldOutWatch:
     """Held-out samples, prepared as ``x``, and how flows in training do on them."""
 
     model: Model

@@ -24,7 +24,7 @@ from deciban.evidence import Evidence
 from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
 
-Track = Callable[[Sequence[Any]], Iterable[Any]]
+Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
 _MAX_ROWS, _MAX_CELLS = 2**16, 2**22  # of a table that the model gets at once
 _REMEDY = (
@@ -198,7 +198,10 @@ def _call_function(model: Callable[[Any], Any], training_prior: Prior, X: Any) -
 
 
 def evaluate_coalitions(
-    evidence: Callable[[Any], Evidence], mixer: Mixer, coalitions: NDArray[np.bool_], track: Track
+    evidence: Callable[[Any], Evidence],
+    mixer: Mixer,
+    coalitions: NDArray[np.bool_],
+    track: Progress,
 ) -> tuple[Floats, tuple[Hashable, ...]]:
     """Aitchison means over the background, (n_coalitions, n_samples, D), and classes."""
     n, B = mixer.n_samples, mixer.n_background

@@ -16,7 +16,7 @@ from deciban._validation.scalars import Rng, as_generator, quote, quote_each, re
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
-from deciban.explanation.coalitions import Track, evaluate_coalitions, read_mixer, read_model
+from deciban.explanation.coalitions import Progress, evaluate_coalitions, read_mixer, read_model
 
 _MAX_EXACT = 20  # players: a million coalitions
 
@@ -139,7 +139,7 @@ def shapley_compositions(
     max_exact: int = 10,
     n_permutations: int = 100,
     rng: Rng = 0,
-    track: Track = iter,
+    track: Progress = iter,
 ) -> ShapleyCompositions:
     r"""Contributions of features to evidence, which add up by perturbation.
 

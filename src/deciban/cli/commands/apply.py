@@ -337,8 +337,8 @@ def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decid
 
 def _open_trials(source: Source, columns: ScoreColumns) -> tuple[TrialList, ScoreColumns]:
     """A trial list, and the columns to take under the names that they have there."""
-    from deciban.cli.trials import is_usual_score, open_trials
+    from deciban.cli.trials import is_usual_score, open_trial_list
 
     named = None if is_usual_score(columns.columns[0]) else columns.columns[0]
-    trials = open_trials(source, named).require("score", named)
+    trials = open_trial_list(source, named).require("score", named)
     return trials, replace(columns, columns=(trials.roles["score"],))
