@@ -1,7 +1,7 @@
 """Table columns to model features and back, the same way each time.
 
 A table is read into codes: one float column per table column, NaN for missing values. Features are
-made from codes by scikit-learn's transformers.
+made from codes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -56,30 +55,14 @@ class Columns:
     of zeros and ones. The median replaces a missing value, or the most frequent value of booleans
     and categories; if ``fit`` saw ten or more, another feature flags them, shared by columns with
     the same gaps. With fewer missing numbers, values that favor no class replace them.
-
-    Attributes
-    ----------
-    names : list
-        Column names, as text unless they are numbers; empty for an array.
-    kinds : dict
-        "boolean", "category", "ordered", "date" (whole days), "datetime" or "duration", by column
-        position; numbers are left out.
-    categories : dict
-        Distinct values of text and categories, by column position.
-    fill : array of shape (n_columns,)
-        Replacement for missing values: a number, or a position among the categories.
-    gaps : dict
-        Columns with missing values in ``fit``, and for each the column that flags them, or -1.
-    library : {"pandas", "polars", ""}
-        Source of the table; empty for an array.
     """
 
-    names: list[Any] = field(default_factory=list)
-    kinds: dict[int, str] = field(default_factory=dict)
-    categories: dict[int, list[Any]] = field(default_factory=dict)
-    fill: Floats = field(default_factory=lambda: np.zeros(0))
-    gaps: dict[int, int] = field(default_factory=dict)
-    library: str = ""
+    names: list[Any] = field(default_factory=list)  # empty for an array
+    kinds: dict[int, str] = field(default_factory=dict)  # by position, without numbers
+    categories: dict[int, list[Any]] = field(default_factory=dict)  # by position
+    fill: Floats = field(default_factory=lambda: np.zeros(0))  # in place of missing values
+    gaps: dict[int, int] = field(default_factory=dict)  # and the column that flags them, or -1
+    library: str = ""  # "pandas", "polars", or empty for an array
 
     def __post_init__(self) -> None:
         n = len(self.fill)
@@ -203,7 +186,9 @@ class Columns:
                   f"filled in by typical values.", new)  # fmt: skip
         if not (self._one_hot or self._flagged or holes.any()):
             return codes
-        return np.asarray(self._transformer.transform(codes), dtype=np.float64)
+        filled = np.where(np.isnan(codes), self.fill, codes)
+        one_hot = [filled[:, [k]] == np.arange(1, len(self.categories[k])) for k in self._one_hot]
+        return np.hstack([filled[:, self._direct], *one_hot, np.isnan(codes[:, self._flagged])])
 
     def decode(self, features: Floats, like: Any = None) -> Any:
         """The table for these features, as nearly as ``encode`` and ``read`` can be inverted.
@@ -270,24 +255,6 @@ class Columns:
     def _flagged(self) -> list[int]:
         """Columns whose gaps are a feature."""
         return sorted({k for k in self.gaps.values() if k != _RARE})
-
-    @cached_property
-    def _transformer(self) -> Any:
-        """scikit-learn's transformers, fitted to the one typical row."""
-        from sklearn.compose import ColumnTransformer  # slow to import
-        from sklearn.impute import MissingIndicator, SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import OneHotEncoder
-
-        places = [np.arange(len(self.categories[k]), dtype=np.float64) for k in self._one_hot]
-        one_hot = OneHotEncoder(categories=places, drop="first", sparse_output=False)
-        categories = make_pipeline(SimpleImputer(), one_hot)
-        parts = [
-            ("values", SimpleImputer(), self._direct),
-            ("categories", categories, self._one_hot),
-            ("gaps", MissingIndicator(features="all"), self._flagged),
-        ]
-        return ColumnTransformer(parts).fit(self.fill[None])  # whose mean is itself
 
     def _decode(self, features: Floats) -> Floats:
         """Codes for the nearest values that the columns can hold; NaN if missing."""
