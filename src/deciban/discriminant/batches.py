@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import shutil
@@ -74,6 +75,7 @@ class Batches:
         self, source: Callable[[], Iterable[Any]] | Iterable[Any], *, memory: int = 2**30
     ) -> None:
         self.memory = require_whole(memory, "memory", least=_LEAST_MEMORY)
+        self.n_parts = 1  # that can be read separately
         self._left_out = np.zeros(0, dtype=np.int64)
         if not callable(source) and not isinstance(source, Iterable):
             raise InputError(
@@ -115,11 +117,6 @@ class Batches:
         """
         return ParquetBatches(_find_files(path), label, features, weight, memory)
 
-    @property
-    def n_parts(self) -> int:
-        """Number of parts that can be read separately."""
-        return 1
-
     def read(
         self, rng: np.random.Generator | None = None, part: int = 0, n_parts: int = 1
     ) -> Iterator[Piece]:
@@ -134,8 +131,7 @@ class Batches:
 
     def without(self, rows: NDArray[np.int64]) -> Self:
         """The same batches without the samples with these numbers."""
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
+        new = copy.copy(self)
         new._left_out = np.union1d(self._left_out, rows)
         return new
 
@@ -172,13 +168,13 @@ class ParquetBatches(Batches):
         super().__init__((), memory=memory)
         pl = self._polars = import_frames("polars")
         self._label, self._weight = label, weight
-        self._lengths = []
+        lengths: list[int] = []
         columns: list[str] = []
         for file in files:
             with self._reading(file):
                 scan = pl.scan_parquet(file, glob=False)
                 found = list(scan.collect_schema())
-                self._lengths.append(int(scan.select(pl.len()).collect().item()))
+                lengths.append(int(scan.select(pl.len()).collect().item()))
             columns = columns or found
             wanted = {label, *(features or columns), *([weight] if weight else [])}
             absent = [name for name in wanted if name not in found]
@@ -191,22 +187,14 @@ class ParquetBatches(Batches):
         self._files, self._features = files, list(features or others)
         size = 8 * max(1, len(self._features))
         rows = max(256, min(_MOST_ROWS, self.memory // (64 * size)))
-        first = np.cumsum([0, *self._lengths])
+        first = np.cumsum([0, *lengths])
+        self.n_rows = int(first[-1])
         self._slices = [
             (k, at, min(rows, length - at), int(first[k]) + at)
-            for k, length in enumerate(self._lengths)
+            for k, length in enumerate(lengths)
             for at in range(0, length, rows)
         ]
-
-    @property
-    def n_rows(self) -> int:
-        """Total number of rows."""
-        return sum(self._lengths)
-
-    @property
-    def n_parts(self) -> int:
-        """Number of slices in all files."""
-        return len(self._slices)
+        self.n_parts = len(self._slices)
 
     def _read(self, rng: np.random.Generator | None, part: int, n_parts: int) -> Iterator[Piece]:
         order = np.arange(len(self._slices))
