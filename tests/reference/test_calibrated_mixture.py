@@ -11,7 +11,6 @@ from scipy.stats import norm
 
 from deciban import Basis, CalibratedGaussian, CalibratedMixture, metrics
 from deciban.exceptions import DecibanError
-from deciban.reference.fitting import _LEVEL, bic, fit_covariance, fit_mixture, log_h
 from tests.strategies import bases, covariances
 
 WEAK, STRONG = (CalibratedGaussian.from_divergences([d]) for d in (1.0, 9.0))
@@ -117,33 +116,14 @@ def test_families_with_classes_in_another_order_are_matched_by_name():
     assert mixture.classes == ("a", "b", "c")
 
 
-def test_weighted_fit_is_that_of_repetitions_and_of_no_weights():
-    l, _ = THREE.sample([40] * 3, rng=1)
-    V, times = THREE.basis.contrast, np.arange(120) % 3 + 1
-    np.testing.assert_array_equal(fit_covariance(l, V), fit_covariance(l, V, None))
-    weighted, repeated = fit_covariance(l, V, times), fit_covariance(np.repeat(l, times, axis=0), V)
-    np.testing.assert_allclose(weighted, repeated, rtol=1e-7)
-
-
-def test_the_shared_part_of_the_density_is_the_density_without_the_factor_of_the_class():
-    l, _ = THREE.sample([10] * 3, rng=1)
-    V = NARROW.basis.contrast
-    shared = NARROW.log_density(l) - l @ V.T
-    np.testing.assert_allclose(
-        shared, np.tile(log_h(l, NARROW.covariance, V)[:, None], 3), atol=1e-11
-    )
-
-
 @pytest.mark.parametrize("mixture", [PAIR, THREE])
-def test_every_step_of_em_raises_the_likelihood(mixture):
+def test_the_fit_is_more_likely_than_the_truth_and_than_its_start(mixture):
     l, y = mixture.sample([200] * mixture.n_classes, rng=2)
-    V = mixture.basis.contrast
-    found = fit_mixture(l, np.ones(len(l)), V, 2, 3, np.random.default_rng(0))
-    assert np.all(np.diff(found.path) > -1e-8)
     fitted = CalibratedMixture.fit(l, y, 2, basis=mixture.basis)
-    factor = (l @ V.T)[np.arange(len(l)), np.searchsorted(mixture.classes, y)].sum()
-    assert fitted.log_likelihood(l, y) == pytest.approx(found.path[-1] + factor, abs=1e-6)
-    assert fitted.log_likelihood(l, y) > mixture.log_likelihood(l, y) - _LEVEL
+    sigma = CalibratedGaussian.fit(l, y, mixture.basis).covariance
+    start = CalibratedMixture([sigma / 2, 2 * sigma], basis=mixture.basis)
+    assert fitted.log_likelihood(l, y) > mixture.log_likelihood(l, y) - 1e-3
+    assert fitted.log_likelihood(l, y) > start.log_likelihood(l, y)
 
 
 def test_fit_recovers_the_mixture_and_bic_finds_its_number_of_components():
@@ -167,15 +147,6 @@ def test_labels_do_not_change_the_fit():
     l, y = THREE.sample([50] * 3, rng=3)
     right, wrong = (CalibratedMixture.fit(l, labels, 2) for labels in (y, np.roll(y, 1)))
     np.testing.assert_array_equal(right.divergences, wrong.divergences)
-
-
-def test_bic_counts_the_free_numbers():
-    l, _ = THREE.sample([50] * 3, rng=3)
-    one = fit_mixture(l, np.ones(len(l)), THREE.basis.contrast, 1, 1, np.random.default_rng(0))
-    two = fit_mixture(l, np.ones(len(l)), THREE.basis.contrast, 2, 1, np.random.default_rng(0))
-    gain = 2 * (two.path[-1] - one.path[-1])
-    difference = bic(two, 150) - bic(one, 150)
-    assert difference == pytest.approx(4 * np.log(150) - gain, abs=1e-9)
 
 
 def test_many_equal_samples_do_not_draw_a_component_onto_them():

@@ -21,7 +21,7 @@ from deciban.exceptions import InputError
 from deciban.reference.calibrated_gaussian import CalibratedGaussian
 from deciban.reference.expectations import Estimate
 from deciban.reference.family import CalibratedFamily, read_ilrls, read_labeled_ilrls
-from deciban.reference.fitting import choose_mixture, fit_mixture
+from deciban.reference.fitting import MixtureFit
 from deciban.simplex import Basis
 
 
@@ -180,11 +180,11 @@ class CalibratedMixture(CalibratedFamily):
         weight = read_weights(sample_weight, len(l), for_fit=True)
         weight = np.ones(len(l)) if weight is None else weight / weight.max()
         weight = weight * (weight.sum() / (weight @ weight))
+        em = MixtureFit(l, weight, basis.contrast, generator)
         if isinstance(n_components, str) and n_components == "auto":
-            found = choose_mixture(l, weight, basis.contrast, starts, generator)
+            found = em.choose(starts)
         else:
-            count = require_whole(n_components, "n_components", 1)
-            found = fit_mixture(l, weight, basis.contrast, count, starts, generator)
+            found = em.fit(require_whole(n_components, "n_components", 1), starts)
         order = np.argsort(np.trace(found.covariances, axis1=1, axis2=2), kind="stable")
         return cls(found.covariances[order], found.weights[order], basis)
 

@@ -205,112 +205,90 @@ def _symmetrize(M: np.ndarray) -> np.ndarray:
 
 
 class Components(NamedTuple):
-    """Weights (K,) and covariances (K, D - 1, D - 1), and the likelihood that they reach.
-
-    ``path`` is the sum of log Σ_k w_k h_k(l) before each step.
-    """
+    """Weights (K,) and covariances (K, D - 1, D - 1), and Σ log Σ_k w_k h_k(l) that they reach."""
 
     weights: np.ndarray
     covariances: np.ndarray
-    path: list[float]
+    log_likelihood: float
 
 
-def fit_mixture(
-    l: np.ndarray,
-    weight: np.ndarray,
-    contrast: np.ndarray,
-    n_components: int,
-    n_starts: int,
-    rng: np.random.Generator,
-) -> Components:
-    """The best of several runs of EM: from scaled copies of the single family, then bent ones."""
-    single = fit_covariance(l, contrast, weight)
-    if n_components == 1:
-        return Components(np.ones(1), single[None], [float(weight @ log_h(l, single, contrast))])
-    runs = [
-        _run_em(l, weight, contrast, _make_start(single, n_components, number, rng), single)
-        for number in range(n_starts)
-    ]
-    return max(runs, key=lambda run: run.path[-1])
+class MixtureFit:
+    """EM for mixtures of families on weighted ILRLs, started from copies of the single family."""
 
+    def __init__(
+        self, l: np.ndarray, weight: np.ndarray, contrast: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        self.l, self.weight, self.V, self.rng = l, weight, contrast, rng
+        self.single = fit_covariance(l, contrast, weight)
+        self.root = np.linalg.cholesky(self.single)
 
-def choose_mixture(
-    l: np.ndarray, weight: np.ndarray, contrast: np.ndarray, n_starts: int, rng: np.random.Generator
-) -> Components:
-    """The mixture of the lowest BIC; components are added until it rises."""
-    best, n = fit_mixture(l, weight, contrast, 1, n_starts, rng), float(weight.sum())
-    for n_components in range(2, _MOST + 1):
-        found = fit_mixture(l, weight, contrast, n_components, n_starts, rng)
-        if bic(found, n) >= bic(best, n):
-            break
-        best = found
-    return best
+    def choose(self, n_starts: int) -> Components:
+        """The mixture of the lowest BIC; components are added until it rises."""
+        best = self.fit(1, n_starts)
+        for n_components in range(2, _MOST + 1):
+            found = self.fit(n_components, n_starts)
+            if self._bic(found) >= self._bic(best):
+                break
+            best = found
+        return best
 
+    def _bic(self, found: Components) -> float:
+        """Bayesian information criterion, but for a term that no mixture changes."""
+        K, k, _ = found.covariances.shape
+        n_parameters = K * k * (k + 1) // 2 + K - 1
+        n_samples = float(self.weight.sum())
+        return n_parameters * float(np.log(n_samples)) - 2 * found.log_likelihood
 
-def bic(found: Components, n_samples: float) -> float:
-    """Bayesian information criterion, but for a term that no mixture changes."""
-    K, k, _ = found.covariances.shape
-    n_parameters = K * k * (k + 1) // 2 + K - 1
-    return n_parameters * float(np.log(n_samples)) - 2 * found.path[-1]
+    def fit(self, n_components: int, n_starts: int) -> Components:
+        """The best of several runs: from scaled copies of the single family, then bent ones."""
+        if n_components == 1:
+            log_likelihood = float(self.weight @ self._log_h(self.single))
+            return Components(np.ones(1), self.single[None], log_likelihood)
+        runs = [self._run(self._start(n_components, number)) for number in range(n_starts)]
+        return max(runs, key=lambda run: run.log_likelihood)
 
+    def _start(self, n_components: int, number: int) -> np.ndarray:
+        """Geometric scales of the single family; from the third start on, bent as well."""
+        spread = _SPREADS[number % len(_SPREADS)]
+        scales = np.geomspace(1 / spread, spread, n_components)[:, None, None]
+        start = scales * self.single
+        if number < len(_SPREADS):
+            return np.asarray(start)
+        noise = self.rng.normal(size=start.shape)
+        bends = expm((noise + noise.transpose(0, 2, 1)) / 4)
+        return np.asarray(scales * (self.root @ bends @ self.root.T))
 
-def log_h(l: np.ndarray, covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """The part of the log-density of a family that all classes share, log f_i(l) − v_iᵀ l."""
-    D, L = len(contrast), np.linalg.cholesky(covariance)
-    shift = offset(gram(covariance, contrast), contrast) / 2
-    white = solve_triangular(L, (l + shift).T, lower=True)
-    log_det = 2 * np.log(np.diag(L)).sum() + (D - 1) * np.log(2 * np.pi)
-    return np.asarray(-0.5 * (np.sum(white**2, axis=0) + np.trace(covariance) / D + log_det))
+    def _log_h(self, covariance: np.ndarray) -> np.ndarray:
+        """The part of the log-density that all classes share, log f_i(l) − v_iᵀ l."""
+        D, L = len(self.V), np.linalg.cholesky(covariance)
+        shift = offset(gram(covariance, self.V), self.V) / 2
+        white = solve_triangular(L, (self.l + shift).T, lower=True)
+        log_det = 2 * np.log(np.diag(L)).sum() + (D - 1) * np.log(2 * np.pi)
+        return np.asarray(-0.5 * (np.sum(white**2, axis=0) + np.trace(covariance) / D + log_det))
 
-
-def _make_start(
-    single: np.ndarray, n_components: int, number: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Covariances to start from: geometric scales of one; from the third start on, bent as well."""
-    spread = _SPREADS[number % len(_SPREADS)]
-    scales = np.geomspace(1 / spread, spread, n_components)
-    start = scales[:, None, None] * single
-    if number < len(_SPREADS):
-        return start
-    L = np.linalg.cholesky(single)
-    noise = rng.normal(size=start.shape)
-    bends = expm((noise + noise.transpose(0, 2, 1)) / 4)
-    return scales[:, None, None] * (L @ bends @ L.T)
-
-
-def _run_em(
-    l: np.ndarray, weight: np.ndarray, contrast: np.ndarray, sigmas: np.ndarray, single: np.ndarray
-) -> Components:
-    K = len(sigmas)
-    weights, path = np.full(K, 1 / K), [-np.inf]
-    for _ in range(_ROUNDS):
-        log_joint = np.log(weights)[:, None] + [log_h(l, sigma, contrast) for sigma in sigmas]
-        log_total = np.logaddexp.reduce(log_joint, axis=0)
-        path.append(float(weight @ log_total))
-        if path[-1] - path[-2] < _LEVEL:
-            return Components(weights, sigmas, path[1:])
-        shares = np.exp(log_joint - log_total) * weight
-        weights = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
-        weights = weights / weights.sum()
-        sigmas = np.array(
-            [
-                _improve(l, contrast, share, sigma, single)
-                for share, sigma in zip(shares, sigmas, strict=True)
-            ]
+    def _run(self, sigmas: np.ndarray) -> Components:
+        K = len(sigmas)
+        weights, value = np.full(K, 1 / K), -np.inf
+        for _ in range(_ROUNDS):
+            log_joint = np.log(weights)[:, None] + [self._log_h(sigma) for sigma in sigmas]
+            log_total = np.logaddexp.reduce(log_joint, axis=0)
+            before, value = value, float(self.weight @ log_total)
+            if value - before < _LEVEL:
+                return Components(weights, sigmas, value)
+            shares = np.exp(log_joint - log_total) * self.weight
+            weights = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
+            weights = weights / weights.sum()
+            sigmas = np.array([self._improve(*pair) for pair in zip(shares, sigmas, strict=True)])
+        raise ConvergenceError(
+            f"the fit of {K} components must end within {_ROUNDS} steps; the likelihood still "
+            f"grows by {value - before:.2g} nats. Ask for fewer components."
         )
-    raise ConvergenceError(
-        f"the fit of {K} components must end within {_ROUNDS} steps; the likelihood still grows by "
-        f"{path[-1] - path[-2]:.2g} nats. Ask for fewer components."
-    )
 
-
-def _improve(
-    l: np.ndarray, contrast: np.ndarray, share: np.ndarray, sigma: np.ndarray, single: np.ndarray
-) -> np.ndarray:
-    """A better covariance of one component; the same if it would fall onto a few samples."""
-    if share.sum() <= len(sigma) + 1 or not (share @ l**2).any():  # all of its samples are zero
-        return sigma
-    there = improve_covariance(l, contrast, share, sigma)
-    L = np.linalg.cholesky(single)
-    white = solve_triangular(L, solve_triangular(L, there, lower=True).T, lower=True)
-    return there if np.linalg.eigvalsh(white)[0] >= _FLOOR else sigma
+    def _improve(self, share: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+        """A better covariance of one component; the same if it would fall onto a few samples."""
+        if share.sum() <= len(sigma) + 1 or not (share @ self.l**2).any():  # all are zero
+            return sigma
+        there = improve_covariance(self.l, self.V, share, sigma)
+        white = solve_triangular(self.root, there, lower=True).T
+        white = solve_triangular(self.root, white, lower=True)
+        return there if np.linalg.eigvalsh(white)[0] >= _FLOOR else sigma
