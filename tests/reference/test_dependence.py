@@ -204,7 +204,7 @@ def test_divergences_from_1e_minus_6_to_1000_are_fused():
 
 def test_what_cannot_be_is_refused():
     unlike = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
-    with pytest.raises(InputError, match="families must have the same classes"):
+    with pytest.raises(InputError, match="families must all have the classes"):
         Dependence([D574, unlike], 0.1)
     with pytest.raises(InputError, match="families must be two or more"):
         Dependence([D574], 0.1)

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from deciban._markup import Cell, Shaded, number, paragraph, percent, represent, shorten, table
 from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import as_labels, index_of, index_pair
-from deciban._validation.scalars import Rng, as_generator, require_bool, require_whole
+from deciban._validation.scalars import Rng, as_generator, quote, require_bool, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -316,14 +316,27 @@ class CalibratedGaussian(CalibratedFamily):
         return CalibratedGaussian, (np.array(self.covariance), self.basis, self.classes)
 
     def __repr__(self) -> str:
-        upper = self.divergences[np.triu_indices(self.n_classes, 1)]
-        low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
-        span = low if low == high else f"{low} to {high}"
-        return f"<CalibratedGaussian of {self.n_classes} classes: divergences {span} nat>"
+        return f"<CalibratedGaussian of {self._describe()}>"
 
     def _repr_html_(self) -> str:
         """Divergences and equal-error rates of each pair of classes, for notebooks."""
         return represent_pairs(self.divergences, self.eers, self.classes)
+
+
+def align_families(
+    families: Sequence[CalibratedGaussian], basis: Basis
+) -> tuple[CalibratedGaussian, ...]:
+    """The families in this named basis, with its order of classes."""
+    for one in families:
+        if {*one.classes} != {*(basis.classes or ())}:
+            raise InputError(
+                f"families must all have the classes {quote(basis.classes)}; got "
+                f"{quote(one.classes)}. Build each of them with these classes."
+            )
+    return tuple(
+        one if one.basis is basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
+        for one in families
+    )
 
 
 _MOST_CLASSES = 10

@@ -18,7 +18,7 @@ from deciban._validation.scalars import Rng, as_generator, quote, require_whole
 from deciban.evidence import Evidence, Unit
 from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
-from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.reference.calibrated_gaussian import CalibratedGaussian, align_families
 from deciban.reference.expectations import Estimate
 from deciban.reference.family import CalibratedFamily, read_ilrls, read_labeled_ilrls
 from deciban.reference.fitting import MixtureFit
@@ -279,13 +279,8 @@ class CalibratedMixture(CalibratedFamily):
         return CalibratedMixture, (self.families, np.array(self.weights))
 
     def __repr__(self) -> str:
-        upper = self.divergences[np.triu_indices(self.n_classes, 1)]
-        low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
-        span = low if low == high else f"{low} to {high}"
-        return (
-            f"<CalibratedMixture of {len(self.families)} families, {self.n_classes} classes: "
-            f"divergences {span} nat>"
-        )
+        n = len(self.families)
+        return f"<CalibratedMixture of {n} families, {self._describe()}>"
 
 
 def _read_families(
@@ -302,22 +297,7 @@ def _read_families(
         for one in given
     ]
     names = read[0].classes if classes is None else tuple(classes)
-    for one in read:
-        if set(one.classes) != set(names):
-            raise InputError(
-                f"families must all have the classes {quote(names)}; got {quote(one.classes)}. "
-                f"Build each of them with these classes."
-            )
-    target = (read[0].basis if basis is None else basis).align_to(names)
-    return tuple(one if one.basis is target else _align(one, target, names) for one in read)
-
-
-def _align(
-    family: CalibratedGaussian, basis: Basis, names: tuple[Hashable, ...]
-) -> CalibratedGaussian:
-    order = [family.classes.index(name) for name in names]
-    delta = family.divergences[np.ix_(order, order)]
-    return CalibratedGaussian.from_divergences(delta, basis=basis, classes=names)
+    return align_families(read, (read[0].basis if basis is None else basis).align_to(names))
 
 
 def _read_weights(weights: ArrayLike | None, n_components: int) -> Floats:

@@ -23,7 +23,7 @@ from deciban._validation.labels import align_by_index, encode_labels, read_label
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, NotPositiveDefiniteError
-from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.reference.calibrated_gaussian import CalibratedGaussian, align_families
 from deciban.reference.family import gram, is_positive, offset, symmetrize
 from deciban.simplex import Basis
 
@@ -327,17 +327,7 @@ def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedG
             f"families must be two or more of CalibratedGaussian; got {quote(families)}. Give a "
             f"list with one for each system."
         )
-    basis, classes = members[0].basis, members[0].classes
-    wrong = [one.classes for one in members if {*one.classes} != {*classes}]
-    if wrong:
-        raise InputError(
-            f"families must have the same classes; got {quote(classes)} and {quote(wrong[0])}. "
-            f"Name the classes alike."
-        )
-    return tuple(
-        one if one.basis is basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
-        for one in members
-    )
+    return align_families(members, members[0].basis)
 
 
 def _read_correlation(correlation: ArrayLike, K: int, k: int) -> Floats:

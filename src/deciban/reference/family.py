@@ -152,6 +152,12 @@ class CalibratedFamily:
     means: Any  # of shape (D, D - 1)
     divergences: Any  # of shape (D, D), in nats
 
+    def _describe(self) -> str:
+        upper = self.divergences[np.triu_indices(self.n_classes, 1)]
+        low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
+        span = low if low == high else f"{low} to {high}"
+        return f"{self.n_classes} classes: divergences {span} nat"
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} is immutable; build a new one.")
 

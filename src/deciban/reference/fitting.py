@@ -37,46 +37,24 @@ _MOST = 8  # components that are tried by "auto"
 
 
 def fit_covariance(
-    l: np.ndarray, contrast: np.ndarray, weight: np.ndarray | None = None
-) -> np.ndarray:
-    """Covariance of the family under which the ILRLs ``l`` are most likely."""
-    return fit_covariance_to_moments(*moments(l, weight), contrast, len(l))
-
-
-def improve_covariance(
-    l: np.ndarray, contrast: np.ndarray, weight: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """A covariance under which weighted ILRLs are at least as likely as under ``start``."""
-    m, S = moments(l, weight)
-    if len(contrast) == 2:
-        return _two_classes(float(S[0, 0] + m[0] ** 2))
-    here = _Loss(np.linalg.cholesky(start), S, m, contrast)
-    there = _minimize(here, _STEPS_OF_EM)
-    return there.L @ there.L.T
-
-
-def moments(l: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of weighted samples."""
-    S = np.cov(l, rowvar=False, bias=True, aweights=weight)
-    return np.average(l, axis=0, weights=weight), np.atleast_2d(S)
-
-
-def fit_covariance_to_moments(
-    m: np.ndarray,
-    S: np.ndarray,
+    l: np.ndarray,
     contrast: np.ndarray,
-    n_samples: int,
+    weight: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Covariance of the family under which samples with this mean and covariance are most likely.
+    """Covariance of the family under which weighted ILRLs are most likely.
 
-    ``start`` is a covariance that is known to be near; without it several are tried.
+    With ``start``, the covariance after a few steps, under which they are at least as likely.
     """
+    S = np.atleast_2d(np.cov(l, rowvar=False, bias=True, aweights=weight))
+    m = np.average(l, axis=0, weights=weight)
     if len(contrast) == 2:
         return _two_classes(float(S[0, 0] + m[0] ** 2))
-    _require_full_rank(S, n_samples)
-    starts = _starts(S, m, contrast) if start is None else [np.linalg.cholesky(start)]
-    ends = [_minimize(_Loss(L, S, m, contrast)) for L in starts]
+    if start is not None:
+        best = _minimize(_Loss(np.linalg.cholesky(start), S, m, contrast), _STEPS_OF_EM)
+        return best.L @ best.L.T
+    _require_full_rank(S, len(l))
+    ends = [_minimize(_Loss(L, S, m, contrast)) for L in _starts(S, m, contrast)]
     minima = [end for end in ends if end.steepness < _ACCEPTED]
     if not minima:
         least = min(end.steepness for end in ends)
@@ -288,7 +266,7 @@ class MixtureFit:
         """A better covariance of one component; the same if it would fall onto a few samples."""
         if share.sum() <= len(sigma) + 1 or not (share @ self.l**2).any():  # all are zero
             return sigma
-        there = improve_covariance(self.l, self.V, share, sigma)
+        there = fit_covariance(self.l, self.V, share, sigma)
         white = solve_triangular(self.root, there, lower=True).T
         white = solve_triangular(self.root, white, lower=True)
         return there if np.linalg.eigvalsh(white)[0] >= _FLOOR else sigma
