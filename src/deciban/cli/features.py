@@ -47,9 +47,6 @@ _TIMES = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:
 Rows = NDArray[np.intp]
 
 
-# --- rows that a model is fitted to -------------------------------------------------------
-
-
 class TrainingColumns(NamedTuple):
     """Columns that the options name."""
 
@@ -174,9 +171,6 @@ def _split_rows(
     return np.sort(order[~held_out]), np.sort(order[held_out])
 
 
-# --- rows that a model is asked about -----------------------------------------------------
-
-
 def load_model(path: Path) -> Any:
     """The model in a file, which knows the names of its columns."""
     estimator = load_with_extra(path)[0]
@@ -246,9 +240,6 @@ def _convert(column: Column, kind: str) -> pl.Series:
     if not dated:
         _check_moderate(column, cells)
     return cells
-
-
-# --- types --------------------------------------------------------------------------------
 
 
 def type_columns(columns: Sequence[Column]) -> pl.DataFrame:

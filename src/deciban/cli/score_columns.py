@@ -133,9 +133,6 @@ class ScoreColumns:
         return low / self.nats, high / self.nats
 
 
-# --- which columns of a table -------------------------------------------------------------
-
-
 def find_columns(
     options: ScoreOptions, table: Table, labels: Labels, counts: Sequence[int], *, calibrated: bool
 ) -> ScoreColumns:
@@ -237,9 +234,6 @@ def describe_columns(
     elif not options.pattern and all(map(str.endswith, names, (f"_{c}" for c in classes))):
         notes.append(f"{columns.kind.capitalize()}: columns {join_words(names, 5)}.")
     return tuple(notes)
-
-
-# --- checks -------------------------------------------------------------------------------
 
 
 def refuse_probabilities(values: Floats) -> None:

@@ -37,8 +37,6 @@ from deciban.cli.words import count, join_words, name_source
 from deciban.evidence import Evidence
 from deciban.metrics.partitions import Rows, hash_numbers, hash_texts, llr_of_two
 
-# --- in memory ----------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class LabelledScores:
@@ -184,9 +182,6 @@ def read_conditions(column: pl.Series) -> np.ndarray:
     if not numbers.has_nulls() and (numbers.cast(pl.String) == text).all():
         return numbers.to_numpy()
     return text.fill_null("(empty)").to_numpy()
-
-
-# --- rows of a table, all of them or a part -----------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from deciban.cli.words import count, quote
 from deciban.exceptions import TableError
 
 BLOCK = 1 << 22
+_EOL = b"\n"
 _MAX_RECORD = 8_000_000  # bytes; a longer line is not a table row
 _MAX_UNPACKED = 20_000_000_000  # bytes that a compressed file may hold
 _MAX_RATIO, _RATIO_FROM = 500, 1 << 26  # text shrinks 3 to 50 times; a bomb about 1000
@@ -75,37 +76,29 @@ class TextFile:
 
     def _pieces(self) -> Iterator[bytes]:
         """The bytes of the file, unpacked if its first two are those of gzip."""
-        with file_errors(self.name, "cannot be read"):
-            file: BinaryIO = open(self.path, "rb")  # noqa: SIM115
-        with file:
-            with file_errors(self.name, "cannot be read"):
-                size = os.fstat(file.fileno()).st_size
-                zipped = file.read(2) == b"\x1f\x8b"
+        try:
+            with open(self.path, "rb") as file:
+                size, zipped = os.fstat(file.fileno()).st_size, file.read(2) == b"\x1f\x8b"
                 file.seek(0)
-            if self.name.lower().endswith(".gz") and not zipped and size:
-                raise self.error("is not gzip, though its name ends in .gz. Rename it.")
-            reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
-            total = 0
-            while piece := self._read_piece(reader):
-                if not total:
-                    self._check_start(piece)
-                    piece = piece.removeprefix(b"\xef\xbb\xbf")
-                total += len(piece)
-                if zipped and total > min(_MAX_UNPACKED, max(_MAX_RATIO * size, _RATIO_FROM)):
-                    raise self.error(
-                        f"unpacks to more than {_MAX_RATIO} times its size, or to more than "
-                        f"{_MAX_UNPACKED / 1e9:.0f} GB. Unpack it yourself if you trust it."
-                    )
-                yield piece
-
-    def _read_piece(self, reader: Any) -> bytes:
-        with file_errors(self.name, "cannot be read"):
-            try:
-                return reader.read(BLOCK)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise self.error(
-                    f"is truncated or damaged gzip ({error}). Copy it again."
-                ) from None
+                if self.name.lower().endswith(".gz") and not zipped and size:
+                    raise self.error("is not gzip, though its name ends in .gz. Rename it.")
+                reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
+                total = 0
+                while piece := reader.read(BLOCK):
+                    if not total:
+                        self._check_start(piece)
+                        piece = piece.removeprefix(b"\xef\xbb\xbf")
+                    total += len(piece)
+                    if zipped and total > min(_MAX_UNPACKED, max(_MAX_RATIO * size, _RATIO_FROM)):
+                        raise self.error(
+                            f"unpacks to more than {_MAX_RATIO} times its size, or to more than "
+                            f"{_MAX_UNPACKED / 1e9:.0f} GB. Unpack it yourself if you trust it."
+                        )
+                    yield piece
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self.error(f"is truncated or damaged gzip ({error}). Copy it again.") from None
+        except OSError as error:
+            raise self.error(f"cannot be read: {error.strerror or error}.") from None
 
     def _check_start(self, start: bytes) -> None:
         for mark, content in _MARKS.items():
@@ -115,32 +108,26 @@ class TextFile:
 
     def _check_utf8(self, data: bytes, line: int) -> bytes:
         at = data.find(b"\0")
-        if at >= 0:
-            raise self.error(
-                f"has a NUL byte on line {_line_of(at, data, line)}, as binary files and "
-                "UTF-16 have. Save it as UTF-8 text."
-            )
         try:
             data.decode()
         except UnicodeDecodeError as error:
+            at = error.start if at < 0 else at
+        if at >= 0:
+            kind = f"byte 0x{data[at]:02x}" if data[at] else "a NUL byte"
+            hint = "it may be Latin-1" if data[at] else "it may be UTF-16, or no text"
             raise self.error(
-                f"is not UTF-8 text: byte 0x{data[error.start]:02x} on line "
-                f"{_line_of(error.start, data, line)}. Save it as UTF-8 (it may be Latin-1)."
-            ) from None
+                f"is not UTF-8 text: {kind} on line {line + data.count(_EOL, 0, at)}. Save it as "
+                f"UTF-8 ({hint})."
+            )
         return data
 
     def _check_quotes(self, data: bytes, line: int) -> None:
         if self.quotes and data.count(b'"') % 2:
-            at = _line_of(data.rfind(b'"'), data, line)
+            at = line + data.count(_EOL, 0, data.rfind(b'"'))
             raise self.error(
                 f"has a quote that is never closed, on line {at} or before it. Close it, or double "
                 "the quotes inside cells."
             )
-
-
-def _line_of(place: int, data: bytes, line: int) -> int:
-    """Number of the line of a byte in data that start on ``line``."""
-    return line + data.count(b"\n", 0, place)
 
 
 class DelimitedText(TextFile):
