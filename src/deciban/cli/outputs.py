@@ -31,6 +31,7 @@ from deciban.cli.show import track_progress
 from deciban.cli.tables import check_same_columns
 from deciban.exceptions import InputError
 
+Name = str | os.PathLike[str]
 Write = Callable[[pl.DataFrame], None]
 # A table made from a table; it goes to other processes. open(source) gives the table,
 # frames(source) the rows that are made of it, at least one frame, and summarize(frame) counts of a
@@ -50,21 +51,15 @@ _OTHER = {
 
 
 def require_outputs(
-    outputs: Mapping[str, str | os.PathLike[str] | None],
-    inputs: tuple[str | os.PathLike[str] | None, ...] = (),
-    *,
-    force: bool = False,
+    outputs: Mapping[str, Name | None], inputs: Sequence[Name | None] = (), *, force: bool = False
 ) -> None:
     """Raise unless every output can be written, and none of them is an input or another output.
 
     Outputs have the names of their options; with ``force`` they may exist. None and ``-`` are
     skipped.
     """
-    seen = [("an input", Path(one)) for one in inputs if one is not None and str(one) != "-"]
-    for option, target in outputs.items():
-        if target is None or str(target) == "-":
-            continue
-        path = Path(target)
+    seen = [("an input", Path(one)) for one in inputs if one and str(one) != "-"]
+    for option, path in [(k, Path(v)) for k, v in outputs.items() if v and str(v) != "-"]:
         for role, other in seen:
             if _is_same_file(path, other):
                 raise InputError(f"{option} {path} is {role} too. Choose another name.")
@@ -90,21 +85,21 @@ def _check_writable(path: Path, force: bool, option: str) -> None:
     if "\0" in str(path):
         raise InputError(f"{option} {str(path)!r} is not a file name: it has a NUL byte.")
     with file_errors(f"{option} {path}", "is not a valid file name"):
-        exists, is_folder, is_file = path.exists(), path.is_dir(), path.is_file()
-        has_parent = path.parent.is_dir()
-    problem = ""
-    if is_folder:
-        problem = "is a folder. Name a file in it"
-    elif not has_parent:
-        problem = "is in a folder that does not exist. Make the folder first"
-    elif not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
-        problem = "is in a folder that cannot be written to. Choose another place"
-    elif exists and not is_file:  # a rename would put a file in the place of /dev/null
-        problem = "is a device or a pipe, not a file. Use - for standard output"
-    elif exists and not force:
-        problem = "exists. Choose another name, or pass --force to overwrite it"
-    if problem:
-        raise InputError(f"{option} {path} {problem}.")
+        exists = path.exists()
+        problems = {
+            "is a folder. Name a file in it": path.is_dir(),
+            "is in a folder that does not exist. Make the folder first": not path.parent.is_dir(),
+            "is in a folder that cannot be written to. Choose another place": not os.access(
+                path.parent,
+                os.W_OK,  # before hours of work that could not be stored
+            ),
+            # a rename would put a file in the place of /dev/null
+            "is a device, not a file. Use - for standard output": exists and not path.is_file(),
+            "exists. Choose another name, or pass --force to overwrite it": exists and not force,
+        }
+    for problem, found in problems.items():
+        if found:
+            raise InputError(f"{option} {path} {problem}.")
 
 
 def make_folder(folder: Path) -> None:
@@ -200,17 +195,9 @@ def is_folder(output: str) -> bool:
 
 
 def require_output(
-    output: str,
-    table: str,
-    others: tuple[str | os.PathLike[str] | None, ...],
-    *,
-    many: bool,
-    force: bool,
+    output: str, table: str, others: Sequence[Name | None], *, many: bool, force: bool
 ) -> list[str]:
-    """The files to read, or an error if the output cannot be written.
-
-    With ``many`` processes, the output must be a folder.
-    """
+    """The files to read, or an error if the output, a folder for ``many`` processes, cannot be."""
     files = find_files(table)
     if not is_folder(output):
         if many or files != [table]:
@@ -242,14 +229,9 @@ def split_files(job: Job, files: Sequence[str], output: str) -> list[Source]:
 
 
 def write_output(
-    workers: Workers,
-    job: Job,
-    parts: Sequence[Source],
-    output: str,
-    plan: Mapping[str, Any],
-    *,
-    force: bool,
-) -> Counter[Hashable]:
+    workers: Workers, job: Job, parts: Sequence[Source], output: str, plan: Mapping[str, Any],
+    *, force: bool,
+) -> Counter[Hashable]:  # fmt: skip
     """Write what a job makes of the parts, and count: "rows", and what the job counts.
 
     Of a folder, parts that an earlier run has written stay, if it had the same ``plan``.
@@ -259,7 +241,10 @@ def write_output(
     folder = Path(output)
     inputs = list(dict.fromkeys(os.path.abspath(part) for part in parts))
     workers.require_files(inputs)
-    described = {"deciban": __version__, **plan, "inputs": [_describe_file(one) for one in inputs]}
+    about = [(file, os.stat(file)) for file in inputs]
+    described = {"deciban": __version__, **plan, "inputs": [
+        {"file": file, "bytes": one.st_size, "modified_ns": one.st_mtime_ns} for file, one in about
+    ]}  # fmt: skip
     names = [f"part-{k:05}.parquet" for k in range(len(parts))]
     manifest = {**described, "parts": [*map(_describe_part, names, parts)], "complete": False}
     _claim_folder(workers, folder, described, manifest, force=force)
@@ -277,11 +262,6 @@ def write_output(
         else:
             rest.unlink(missing_ok=True)
     return counts
-
-
-def _describe_file(path: str) -> dict[str, Any]:
-    about = os.stat(path)
-    return {"file": path, "bytes": about.st_size, "modified_ns": about.st_mtime_ns}
 
 
 def _describe_part(name: str, part: Source) -> dict[str, Any]:
@@ -332,13 +312,9 @@ def _count_rows(job: Job, path: Path, rows: int | None) -> Counter[Hashable] | N
 
 
 def _claim_folder(
-    workers: Workers,
-    folder: Path,
-    plan: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    *,
+    workers: Workers, folder: Path, plan: Mapping[str, Any], manifest: Mapping[str, Any], *,
     force: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Make the folder with its manifest, or raise unless it is that of an earlier run."""
     plan = json.loads(json.dumps(plan))
     earlier = _read_manifest(folder)
