@@ -22,6 +22,7 @@ from deciban.cli.tables import Table, check_same_columns, open_table
 from deciban.exceptions import InputError, MissingExtraError, TableError
 from deciban.metrics.partitions import Partitions, Rows, evidence_of, folds_of
 
+Read = Callable[[Any], Rows]
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
 _ROWS = 1 << 20  # of a part with one or two columns of scores; fewer if there are more
 
@@ -51,8 +52,8 @@ class ScoreParts:
         """The samples with the classes in their own order, as a calibrator has them."""
         if self.columns.positive == 1:
             return self.partitions
-        data = _map_rows(self.partitions, _reverse)
-        return replace(data, classes=data.classes[::-1])
+        data = self.partitions
+        return replace(data, classes=data.classes[::-1], read=partial(_reverse, data.read))
 
 
 def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
@@ -75,19 +76,12 @@ def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
 
 
 def open_score_parts(
-    source: str,
-    options: ScoreOptions,
-    group: str | None = None,
-    workers: Workers | None = None,
-    *,
+    source: str, options: ScoreOptions, group: str | None, workers: Workers, *,
     calibrated: bool = True,
-) -> ScoreParts:
+) -> ScoreParts:  # fmt: skip
     """The scores of Parquet files; ``group`` names the column of the groups of samples."""
-    workers = Workers() if workers is None else workers
-    if is_address(source):
-        files = _find_addresses(source)
-    else:
-        files = find_files(source)
+    files = _find_addresses(source) if is_address(source) else find_files(source)
+    if not is_address(source):
         workers.require_files(files)
     tables = [open_table(file) for file in files]
     reader, counts = open_reader(tables, options, source, calibrated)
@@ -145,31 +139,28 @@ def _find_addresses(source: str) -> list[str]:
 
 def select_fold(data: Partitions, fold: int) -> Partitions:
     """The samples outside a fold."""
-    return _map_rows(data, partial(_leave_out, fold))
+    return replace(data, read=partial(_leave_out, data.read, fold))
 
 
 def calibrate_folds(data: Partitions, calibrators: Sequence[Any]) -> Partitions:
     """The samples of each fold, calibrated by the calibrator that was fitted without it."""
-    return _map_rows(data, partial(_calibrate, tuple(calibrators), data.classes))
+    return replace(data, read=partial(_calibrate, data.read, (*calibrators,), data.classes))
 
 
-def _map_rows(data: Partitions, change: Callable[[Rows], Rows]) -> Partitions:
-    return replace(data, read=partial(_read_changed, data.read, change))
-
-
-def _read_changed(read: Callable[[Any], Rows], change: Callable[[Rows], Rows], part: Any) -> Rows:
-    return change(read(part))
-
-
-def _reverse(rows: Rows) -> Rows:
+def _reverse(read: Read, part: Any) -> Rows:
+    rows = read(part)
     return rows._replace(codes=1 - rows.codes, evidence=tuple(-one for one in rows.evidence))
 
 
-def _leave_out(fold: int, rows: Rows) -> Rows:
+def _leave_out(read: Read, fold: int, part: Any) -> Rows:
+    rows = read(part)
     return rows.select(folds_of(rows.hashes) != fold)
 
 
-def _calibrate(calibrators: Sequence[Any], classes: tuple[Hashable, ...], rows: Rows) -> Rows:
+def _calibrate(
+    read: Read, calibrators: Sequence[Any], classes: tuple[Hashable, ...], part: Any
+) -> Rows:
+    rows = read(part)
     (values,) = rows.evidence
     fold, after = folds_of(rows.hashes), np.empty_like(values)
     for k, calibrator in enumerate(calibrators):

@@ -83,12 +83,9 @@ class LabelledScores:
 
 
 def read_scores(
-    source: str,
-    options: ScoreOptions,
-    beside: Sequence[tuple[str, str | None]] = (),
-    *,
+    source: str, options: ScoreOptions, beside: Sequence[tuple[str, str | None]] = (), *,
     calibrated: bool = True,
-) -> LabelledScores:
+) -> LabelledScores:  # fmt: skip
     """The truth and the evidence of a table, or of trial lists.
 
     ``beside`` holds options and the further column that each names; None names none. If a table
@@ -132,7 +129,7 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
 def _read_trial_scores(
     source: str, options: ScoreOptions, more: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabelledScores:
-    trials = read_labeled_trials(source, options, more, calibrated=calibrated)
+    trials = read_labeled_trials(source, options, more, calibrated)
     frame = trials.frame
     column = unify_key_words(Column(frame["label"], trials.key, remedy=NO_LABEL))
     labels, codes = encode_labels(column)
@@ -140,14 +137,15 @@ def _read_trial_scores(
     values = frame["score"].to_numpy()[:, None]
     scores = combine(values, labels, codes, columns, name_source(source))
     notes = [*trials.notes, *describe_columns(scores.columns, scores.classes, options)]
-    total = frame.height + sum(trials.left_out.values())
-    for reason, rows in trials.left_out.items():
-        notes.append(f"Left out: {rows:,} of {count(total, 'score')} ({reason}).")
+    left_out = {f"no label in {trials.key}": trials.left_out} if trials.left_out else {}
+    if left_out:
+        total = count(frame.height + trials.left_out, "score")
+        notes.append(f"Left out: {trials.left_out:,} of {total} (no label in {trials.key}).")
     names = dict.fromkeys(name for _, name in more)
     return replace(
         scores, beside=frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
         ids=frame.select([] if options.key else [name for name in TRIAL if name in frame]),
-        left_out=trials.left_out, notes=tuple(notes),
+        left_out=left_out, notes=tuple(notes),
         identifiers=frame.select(find_identifiers(frame.columns)),
     )  # fmt: skip
 

@@ -1,17 +1,15 @@
 """Trial lists as in speaker recognition and forensics: scores of pairs, and a key with the labels.
 
-A list has one trial on each line, its fields separated by spaces, tabs or commas, with or without a
-header; or it is a Parquet or other table. The names that NIST gives to columns are known. Without a
-header, the contents tell which field is what: ``model segment score``, ``model segment label``,
-VoxCeleb's ``label model segment``, either of these with a score, or a score alone.
+A list has one trial on each line, its fields separated by spaces, tabs or commas, or it is another
+table. Columns have the names that NIST gives them. Without a header, the contents decide.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import polars as pl
 
@@ -85,19 +83,14 @@ class TrialList:
         return frame.with_columns(pl.col(name).cast(pl.String) for name in roles if name in TRIAL)
 
 
-@dataclass(frozen=True)
-class LabeledTrials:
-    """Trials with their labels and scores, and how they came together.
-
-    The frame has the columns label and score, model and segment where trials have these names, and
-    further columns as asked for, their names after "beside:".
-    """
+class LabeledTrials(NamedTuple):
+    """LabeledTrials: a frame of label, score, model and segment, and columns "beside:NAME"."""
 
     frame: pl.DataFrame
     column: str  # name of the column of the scores
     key: str  # name of the file with the labels
-    left_out: dict[str, int] = field(default_factory=dict)  # number of scores, by reason
     notes: tuple[str, ...] = ()
+    left_out: int = 0  # number of scores without a label
 
 
 class _TrialText(DelimitedText):
@@ -139,17 +132,11 @@ def is_usual_score(name: str) -> bool:
 
 
 def open_trial_list(
-    source: Source,
-    column: str | None = None,
-    *,
-    value: str = "score",
-    calibrated: bool = False,
+    source: Source, column: str | None = None, *, value: str = "score", calibrated: bool = False
 ) -> TrialList:
-    """The list in a file.
+    """The list in a file; ``column`` names the scores, which ``calibrated`` may take from two.
 
-    ``column`` names the column of the scores; without it, ``calibrated`` takes the calibrated one
-    where there are two. The ``value`` that is looked for, score or label, decides what three fields
-    without a header are.
+    The ``value`` that is needed, score or label, decides what three fields without a header are.
     """
     if format_of(os.fspath(source), default="txt") not in ("csv", "tsv", "txt"):
         table = open_table(source)
@@ -217,16 +204,9 @@ def _fits(rows: pl.DataFrame, layout: tuple[str, ...]) -> bool:
 
 
 def read_labeled_trials(
-    source: str,
-    options: ScoreOptions,
-    beside: Sequence[tuple[str, str]] = (),
-    *,
-    calibrated: bool = False,
+    source: str, options: ScoreOptions, beside: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabeledTrials:
-    """Trials with labels: from a key, or from the list of scores itself.
-
-    ``beside`` holds options and the further columns that they name, in any of the files.
-    """
+    """LabeledTrials with labels from a key or the list itself; options name columns ``beside`` in any."""
     further = [name for _, name in beside]
     scores = open_trial_list(source, options.llr, calibrated=calibrated).require(
         "score", options.llr
@@ -236,7 +216,7 @@ def read_labeled_trials(
         trials = _join_key(scores, key, further)
     else:
         frame = scores.read("label", "score", beside=further)
-        trials = LabeledTrials(frame, scores.roles["score"], scores.table.name, notes=scores.notes)
+        trials = LabeledTrials(frame, scores.roles["score"], scores.table.name, scores.notes)
     for option, name in beside:
         if f"beside:{name}" not in trials.frame.columns:
             raise TableError(
@@ -264,7 +244,7 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Label
                 "model and segment with each score."
             )
         note = f"The scores are matched with {there.name} by their order."
-        return LabeledTrials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
+        return LabeledTrials(keyed.hstack(scored), column, there.name, (*key.notes, note))
     repeated = _count_repeated(keyed, there, "label")
     if _count_repeated(scored, here, "score"):
         scored = scored.unique(TRIAL, maintain_order=True)
@@ -275,13 +255,12 @@ def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> Label
             f"lacks {unscored.height:,} of the {keyed.height:,} trials in {there.name}, such as "
             f"{_name(unscored)}. Score them, or give the key of the trials that were scored."
         )
-    rest = scored.join(keyed, on=TRIAL, how="anti")
+    rest = scored.join(keyed, on=TRIAL, how="anti").height
     notes = [*scores.notes, *key.notes]
     if repeated:
         such = "line of the key repeats a trial" if repeated == 1 else "lines repeat trials"
         notes.append(f"{repeated:,} {such}; a trial counts as often as the key lists it.")
-    left_out = {f"no label in {there.name}": rest.height} if rest.height else {}
-    return LabeledTrials(frame, column, there.name, left_out, tuple(notes))
+    return LabeledTrials(frame, column, there.name, tuple(notes), rest)
 
 
 def _name(frame: pl.DataFrame) -> str:
