@@ -14,7 +14,7 @@ from browser import unpack
 from commands import runner
 from deciban import _workers
 from deciban.assessment import systems
-from deciban.cli import score_parts
+from deciban.cli import score_parts, scores
 from deciban.exceptions import ClusterError, InputError, TableError
 from deciban.metrics import pav_in_parts
 
@@ -84,19 +84,19 @@ def test_a_worker_that_is_killed_changes_nothing_but_the_time(
 ):
     options = ("--truth", "class")
     expected = evaluate("trials", *options)
-    killed, read = tmp_path / "killed", score_parts._Reader.__call__
+    killed, read = tmp_path / "killed", scores.ScoreReader.__call__
 
-    class Fatal(score_parts._Reader):
+    class Fatal(scores.ScoreReader):
         def __call__(self, part):
             import os
             import signal
 
-            if part.start == 600 and not killed.exists():
+            if part[0].start == 600 and not killed.exists():
                 killed.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return read(self, part)
 
-    monkeypatch.setattr(score_parts, "_Reader", Fatal)
+    monkeypatch.setattr(scores, "ScoreReader", Fatal)
     found = evaluate("trials", *options, "--workers", cluster)
     assert killed.exists()
     ends = "value", "low", "high"

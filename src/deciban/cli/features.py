@@ -72,11 +72,11 @@ class TrainingColumns(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Samples to fit a model to and to assess it by."""
+    """Samples to fit a model to (arguments of fit), and to assess it by."""
 
     name: str
     n_rows: int  # to learn from
-    train: tuple[Any, ...]  # arguments of fit
+    train: tuple[Any, ...]
     held_out: tuple[Rows, Any, np.ndarray] | None  # row numbers, features and classes
     notes: list[str]
 
@@ -127,18 +127,13 @@ def read_training_parquet(
     rng, n = np.random.default_rng(0), batches.n_rows
     most = min(_MAX_HELD_OUT, memory // (16 * 8 * len(names)))
     aside = np.sort(rng.choice(n, min(round(share * n), most), replace=False))
-    held_out = None
-    if len(aside):
-        _, X, y, _ = batches.read_rows(aside)
-        held_out = aside, X, y
+    held_out = (aside, *batches.read_rows(aside)[1:3]) if len(aside) else None
     return Data(table, n - len(aside), (batches.without(aside),), held_out, [])
 
 
 def _check_report(needed: bool, share: float) -> None:
     if needed and share == 0:
-        raise InputError(
-            "--report needs rows to assess the model by; got --validation 0. Give 0.2."
-        )
+        raise InputError("--report needs rows to assess the model by. Give --validation 0.2.")
 
 
 def _split_rows(
@@ -200,12 +195,9 @@ def open_model(path: Path, source: str) -> tuple[Any, Table]:
 def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0) -> pl.DataFrame:
     """New rows with the types that a model takes; ``start`` rows of the table precede them."""
     frame = empty_to_null(frame.select(columns.names))
-    return pl.DataFrame(
-        [
-            _convert(Column(frame[name], source, start), columns.kinds.get(k, "number"))
-            for k, name in enumerate(columns.names)
-        ]
-    )
+    cells = (Column(frame[name], source, start) for name in columns.names)
+    kinds = (columns.kinds.get(k, "number") for k in range(len(columns.names)))
+    return pl.DataFrame([*map(_convert, cells, kinds)])
 
 
 def share_types(columns: Columns, *frames: pl.DataFrame) -> list[pl.DataFrame]:
@@ -247,7 +239,7 @@ def type_columns(columns: Sequence[Column]) -> pl.DataFrame:
     typed = []
     for column in columns:
         cells = _parse(column.cells)
-        ignore = f"--ignore {_as_typed(cells.name)}"
+        ignore = _ignore(cells.name)
         if cells.null_count() == len(cells):
             raise column.error(f"holds no values. Leave it out with {ignore}.")
         if _is_number(cells):
@@ -262,7 +254,7 @@ def _describe_doubts(frame: pl.DataFrame, typed: pl.DataFrame) -> list[str]:
     """Likely mistakes: identifiers, numbers read as text, words for missing values."""
     found = [
         f"{cells.name} has a different value in every row: if it is an identifier, leave it out "
-        f"with --ignore {_as_typed(cells.name)}"
+        f"with {_ignore(cells.name)}"
         for cells in typed
         if _may_identify(cells)
     ]
@@ -285,9 +277,9 @@ def _describe_doubts(frame: pl.DataFrame, typed: pl.DataFrame) -> list[str]:
 
 
 def _check_moderate(column: Column, cells: pl.Series) -> None:
-    bad = ~(np.abs(cells.cast(pl.Float64).fill_null(0.0).to_numpy()) <= _LARGEST)
+    bad = ~(cells.cast(pl.Float64).fill_null(0.0).abs() <= _LARGEST)
     if bad.any():
-        first = int(np.argmax(bad))
+        first = first_true(bad)
         raise column.error(
             f"holds {cells[first]} in {column.row(first)}; numbers up to {_LARGEST:g} can be used. "
             f"{column.remedy}",
@@ -298,7 +290,7 @@ def _check_moderate(column: Column, cells: pl.Series) -> None:
 def _check_levels(column: Column) -> None:
     """Raise unless a column holds categories, or text with few values."""
     cells = column.cells
-    ignore = f"--ignore {_as_typed(cells.name)}"
+    ignore = _ignore(cells.name)
     if cells.dtype not in (pl.String, pl.Categorical) and not isinstance(cells.dtype, pl.Enum):
         raise column.error(
             f"is of type {cells.dtype}; features are numbers, truth values, dates or text. Leave "
@@ -372,6 +364,6 @@ def _odd_among_values(column: pl.Series) -> int | None:
     return _first_odd(column)
 
 
-def _as_typed(name: str) -> str:
-    """A name as it can be typed behind --ignore."""
-    return shlex.quote(quote_name(name))
+def _ignore(name: str) -> str:
+    """The option that leaves a column out."""
+    return f"--ignore {shlex.quote(quote_name(name))}"
