@@ -894,7 +894,7 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     Path("tree.csv").write_text("child,parent\n0,all\nhigh,all\n1,high\n2,high\nall,\n")
     done(*words, "tree.csv", "--force")
     Path("empty.csv").write_text("child,parent\n")
-    assert "empty.csv has none" in refused(*words, "empty.csv", "--force")
+    assert "empty.csv has 2 columns and 0 rows" in refused(*words, "empty.csv", "--force")
 
 
 @pytest.mark.parametrize(
