@@ -84,7 +84,7 @@ class TrialList:
 
 
 class LabeledTrials(NamedTuple):
-    """LabeledTrials: a frame of label, score, model and segment, and columns "beside:NAME"."""
+    """Trials: a frame of label, score, model and segment, and columns "beside:NAME"."""
 
     frame: pl.DataFrame
     column: str  # name of the column of the scores
@@ -206,7 +206,7 @@ def _fits(rows: pl.DataFrame, layout: tuple[str, ...]) -> bool:
 def read_labeled_trials(
     source: str, options: ScoreOptions, beside: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabeledTrials:
-    """LabeledTrials with labels from a key or the list itself; options name columns ``beside`` in any."""
+    """Trials with labels from a key or the list itself; options name columns ``beside`` in any."""
     further = [name for _, name in beside]
     scores = open_trial_list(source, options.llr, calibrated=calibrated).require(
         "score", options.llr
