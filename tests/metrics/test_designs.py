@@ -162,7 +162,7 @@ def test_resampled_means_are_those_of_the_counts(rng):
     codes, values = (i == j).astype(int), rng.normal(size=(2, 900))
     values[1, 7] = np.inf
     design = design_of((i, j), codes=codes)
-    found = design.resample_means(values, 80, np.random.default_rng(3)).drawn
+    found, _ = design.resample_means(values, 80, np.random.default_rng(3))
     same = np.random.default_rng(3)
     for row in found:
         counts = design.draw_counts(same)
@@ -175,7 +175,7 @@ def test_resampled_means_are_those_of_the_counts(rng):
 def test_means_without_an_item_are_those_of_the_rest(rng):
     i, j = all_pairs(30)
     codes, values = (i == j).astype(int), rng.normal(size=(1, 900))
-    found = design_of((i, j), codes=codes).resample_means(values, 2, rng).left_out
+    _, found = design_of((i, j), codes=codes).resample_means(values, 2, rng)
     rest = (i != 4) & (j != 4)
     means = [values[0, rest & (codes == k)].mean() for k in (0, 1)]
     assert found[4, 0] == pytest.approx(sum(means))

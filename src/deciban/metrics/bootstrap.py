@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from deciban._validation.arrays import refuse_masked
+from deciban._validation.arrays import Floats, refuse_masked
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import (
     is_number,
@@ -141,25 +141,32 @@ def bootstrap(
     def resample(seed: np.random.SeedSequence) -> float:
         return evaluate(design.draw_rows(np.random.default_rng(seed)))
 
-    value = evaluate(np.arange(len(labels)))
     seeds = np.random.SeedSequence(seed_from(rng)).spawn(n_resamples)
     resamples = np.array(Parallel(n_jobs=n_jobs)(delayed(resample)(seed) for seed in seeds))
+    value, left_out = evaluate(np.arange(len(labels))), None
+    if method == "bca":
+        left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.leave_out()])
+    return _interval(value, resamples, left_out, confidence)
+
+
+def _interval(
+    value: float, resamples: Floats, left_out: Floats | None, confidence: float
+) -> Interval:
     undefined = int(np.isnan(resamples).sum())
     if undefined:
         raise InputError(
-            f"metric must be defined on every resample; it is NaN on {undefined} of {n_resamples}. "
-            f"Give more samples, or another metric."
+            f"metric must be defined on every resample; it is NaN on {undefined} of "
+            f"{len(resamples)}. Give more samples, or another metric."
         )
     low, high = percentiles(resamples, confidence)
-    if method == "bca":
-        left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.leave_out()])
+    if left_out is not None:
         shift = bias(value, resamples)
         if abs(shift) > _BIASED:
             warnings.warn(
                 f"{ndtr(shift):.0%} of the resamples lie below the metric: it is biased under "
                 f"resampling, as metrics that are fitted to the samples are. Take its interval "
                 f"with care, or judge fresh samples.",
-                stacklevel=2,
+                stacklevel=3,
             )
         low, high = bca(value, resamples, left_out, confidence)
         if not low <= value <= high:  # resamples are off from the samples as these are from truth

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,13 +41,6 @@ _PROBE = 1000  # samples of a class, at least one of which most resamples hold
 _AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
 _DRAWS = 1 << 18  # random numbers held in memory at once
 _BUCKETS = 4096  # that stand for the samples of a large class
-
-
-class Resamples(NamedTuple):
-    """Quantities (columns) in each resample, and without one block of samples at a time."""
-
-    drawn: Floats
-    left_out: Floats
 
 
 @dataclass(frozen=True)
@@ -165,10 +158,11 @@ class Design:
 
     def resample_means(
         self, values: Sequence[Floats], n_resamples: int, rng: np.random.Generator
-    ) -> Resamples:
+    ) -> tuple[Floats, Floats]:
         """Resample sums, over the classes, of means over samples.
 
-        ``values`` holds the contributions of each unit to each quantity.
+        ``values`` holds the contributions of each unit to each quantity. Quantities are columns in
+        the results: in each resample, and without one block of samples at a time.
         """
         if self.left is None:
             return _resample_samples(values, self.rows_by_class, n_resamples, rng)
@@ -185,7 +179,7 @@ class Design:
             left -= width
         block = self._blocks()
         rest = (block[:, None] != np.arange(block.max() + 1)).astype(float)
-        return Resamples(np.concatenate(found), self._means(table, rest))
+        return np.concatenate(found), self._means(table, rest)
 
     def _means(self, values: Floats, weights: Floats) -> Floats:
         """Sums of class means for each column of weights that leaves every class some mass."""
@@ -257,42 +251,27 @@ def _resample_samples(
     rows_by_class: Sequence[NDArray[np.intp]],
     n_resamples: int,
     rng: np.random.Generator,
-) -> Resamples:
+) -> tuple[Floats, Floats]:
     """Resample each class; large classes in random buckets with a few samples each."""
-    means = [_bucket_means(values, rows, rng) for rows in rows_by_class]
-    # One class after the other, all resamples at once: there may be a thousand small classes.
-    drawn = sum(_resample_class(one, n_resamples, rng) for one in means)
-    return Resamples(np.asarray(drawn), _leave_out_blocks(means, rng))
-
-
-def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
-    """Each block has its share of every class."""
-    sizes = [values.shape[1] for values in by_class]
-    n, n_quantities = sum(sizes), len(by_class[0])
-    n_blocks = min(_JACKKNIFE, n) if n <= _LARGE else 0
-    starts = np.cumsum(sizes) - sizes
-    block_of = [
-        (start + rng.permutation(size)) % max(n_blocks, 1)
-        for start, size in zip(starts, sizes, strict=True)
-    ]
-    left_out = []
+    by_class = [_bucket_means(values, rows, rng) for rows in rows_by_class]
+    drawn = np.zeros((n_resamples, len(values)))
+    for table in by_class:  # all resamples at once: there may be a thousand small classes
+        n = table.shape[1]
+        width = max(1, _DRAWS // n)
+        for start in range(0, n_resamples, width):
+            rows = rng.integers(n, size=(min(width, n_resamples - start), n))
+            drawn[start : start + width] += table[:, rows].mean(axis=2).T
+    # Blocks to leave out have their share of every class.
+    sizes = [table.shape[1] for table in by_class]
+    n_blocks = min(_JACKKNIFE, sum(sizes)) if sum(sizes) <= _LARGE else 0
+    starts, left_out = np.cumsum(sizes) - sizes, []
+    places = zip(starts, sizes, strict=True)
+    blocks = [(start + rng.permutation(n)) % max(n_blocks, 1) for start, n in places]
     for k in range(n_blocks):
-        rest = [values[:, block != k] for values, block in zip(by_class, block_of, strict=True)]
-        if all(values.shape[1] for values in rest):
-            left_out.append(np.sum([values.mean(axis=1) for values in rest], axis=0))
-    return np.array(left_out).reshape(-1, n_quantities)
-
-
-def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled columns, (times, n_quantities)."""
-    n = values.shape[1]
-    block = max(1, _DRAWS // n)
-    return np.concatenate(
-        [
-            values[:, rng.integers(n, size=(min(block, times - start), n))].mean(axis=2).T
-            for start in range(0, times, block)
-        ]
-    )
+        rest = [table[:, block != k] for table, block in zip(by_class, blocks, strict=True)]
+        if all(table.shape[1] for table in rest):
+            left_out.append(np.sum([table.mean(axis=1) for table in rest], axis=0))
+    return drawn, np.array(left_out).reshape(-1, len(values))
 
 
 def _bucket_means(
