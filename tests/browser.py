@@ -1,10 +1,14 @@
 """A headless Chromium, for tests that look at a page as a reader's browser shows it."""
 
+import json
 import os
+import re
 import shutil
 import zlib
 from base64 import b64decode
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,3 +102,49 @@ def unpack(packed):
     kind = np.dtype(packed["type"])
     planes = np.frombuffer(zlib.decompress(b64decode(packed["data"])), np.uint8)
     return np.ascontiguousarray(planes.reshape(kind.itemsize, -1).T).view(kind).ravel()
+
+
+HOME = "http://deciban.test/"  # an address of no server, where modules of the front end are found
+
+
+def serve_web(page, blank):
+    """Let a page load the modules of the front end, one by one, into this document."""
+    web = Path(find_spec("deciban.report").origin).with_name("web")
+    kinds = {".js": "text/javascript; charset=utf-8", ".css": "text/css"}
+
+    def serve(route):
+        name = route.request.url.removeprefix(HOME)
+        if not name:
+            route.fulfill(body=blank, content_type="text/html")
+        elif (web / name).is_file():
+            route.fulfill(path=web / name, content_type=kinds[Path(name).suffix])
+        else:  # or the page would wait for ever
+            route.fulfill(status=404, body="")
+
+    page.route(HOME + "**", serve)
+    page.goto(HOME)
+
+
+def open_drawn(page, address):
+    """Open a page, and wait until every figure is drawn."""
+    page.goto(address)
+    page.wait_for_selector("html[data-ready=true]")
+    for box in page.query_selector_all("[data-figure]"):
+        box.scroll_into_view_if_needed()
+        page.wait_for_function("box => box.childElementCount > 0", arg=box)
+    assert page.query_selector_all(".missing") == []
+
+
+def data_in(text):
+    """The values of a page, as its script reads them."""
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    )
+
+
+def barriers(page):
+    """Serious faults that axe finds: what keeps readers out."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in serious]

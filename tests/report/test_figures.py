@@ -1,25 +1,20 @@
 """The figures of a page show what the samples hold, and answer the mouse and the keyboard."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import deciban.report
-from browser import find_faults_of_text, quiet_page, settle
+from browser import find_faults_of_text, quiet_page, serve_web, settle
 from deciban import CalibratedGaussian
 from deciban.evidence.units import SCALES
 from deciban.metrics import pairwise_cllr
 
-WEB = Path(deciban.report.__file__).with_name("web")
-HOME = "http://deciban.test/"
 BLANK = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Figures</title>
 <link rel=icon href=data:,>
 <link rel=stylesheet href=/style.css>
 <script src=/vendor/d3.js></script><script src=/vendor/plot.js></script>
 <main class="figure"><div class="figure-body" id="box"></div></main>"""
-KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css"}
 DRAW = """async ([module, name, given]) => {
   const draw = (await import(`/${module}.js`))[name];
   const { makeView } = await import("/view.js");
@@ -66,29 +61,17 @@ FAINT = """() => {
 }"""
 
 
-def serve(route):
-    name = route.request.url.removeprefix(HOME)
-    if not name:
-        route.fulfill(body=BLANK, content_type="text/html")
-    elif (WEB / name).is_file():
-        route.fulfill(path=WEB / name, content_type=KINDS[Path(name).suffix])
-    else:
-        route.fulfill(status=404, body="")
-
-
 @pytest.fixture(scope="module")
 def shown(browser):
     with quiet_page(browser) as page:
-        page.route(HOME + "**", serve)
-        page.goto(HOME)
+        serve_web(page, BLANK)
         yield page
 
 
 @pytest.fixture
 def figure(browser):
     with quiet_page(browser) as page:
-        page.route(HOME + "**", serve)
-        page.goto(HOME)
+        serve_web(page, BLANK)
         yield page
 
 
@@ -186,8 +169,7 @@ def test_every_figure_has_a_label_and_a_note_and_no_text_over_text(shown, case, 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
     with quiet_page(browser, color_scheme=scheme) as page:
-        page.route(HOME + "**", serve)
-        page.goto(HOME)
+        serve_web(page, BLANK)
         for name in FIGURES:
             draw(page, name, CASES["three classes"])
             assert page.evaluate(FAINT) == [], name

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser import quiet_page, settle
+from browser import barriers, quiet_page, settle
 from deciban import CalibratedGaussian, Evidence, assess, compare
 from deciban.exceptions import InputError
 from deciban.report import bundle, notebook
@@ -206,15 +206,6 @@ def test_without_jinja2_the_error_names_the_extra(three, monkeypatch):
 # --- for every reader ---------------------------------------------------------------------
 
 
-def serious_faults(page):
-    pytest.importorskip("axe_playwright_python")
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [(one["id"], one["nodes"][0]["html"][:200]) for one in serious]
-
-
 @pytest.mark.parametrize(
     "colors",
     [
@@ -234,7 +225,7 @@ def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser,
             f'<!doctype html><html lang="en"><title>n</title><body style="{colors}"><main>'
             f"<h1>Notebook</h1>{body}</main>"
         )
-        assert serious_faults(page) == []
+        assert barriers(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
@@ -250,7 +241,7 @@ def test_the_page_of_an_assessment_is_for_every_reader(browser, three, tmp_path,
         page.goto(path.as_uri())
         page.get_by_role("link", name="Class by class").click()
         page.locator("svg.pairs").wait_for()
-        assert serious_faults(page) == []
+        assert barriers(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

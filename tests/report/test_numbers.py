@@ -2,14 +2,12 @@
 
 import base64
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Error
 
-import deciban.report
-from browser import quiet_page
+from browser import quiet_page, serve_web
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.calibration import AffineCalibrator
 from deciban.evidence.units import NATS_PER_UNIT
@@ -18,8 +16,6 @@ from deciban.metrics.labelled import read_labelled
 from deciban.metrics.reliability import reliability_curves
 from deciban.simplex import Basis
 
-WEB = Path(deciban.report.__file__).with_name("web")
-HOME = "http://deciban.test/"
 CALL = """async ([module, name, values]) => {
   const decode = (value) => {
     if (value === null || typeof value !== "object") return value;
@@ -62,23 +58,11 @@ def decode(value):
     return {key: decode(one) for key, one in value.items()}
 
 
-def serve(route):
-    name = route.request.url.removeprefix(HOME)
-    if not name:
-        blank = "<!doctype html><link rel=icon href=data:,>"
-        route.fulfill(body=blank, content_type="text/html")
-    elif (WEB / name).is_file():
-        route.fulfill(path=WEB / name, content_type="text/javascript")
-    else:  # or the page would wait for ever
-        route.fulfill(status=404, body="")
-
-
 @pytest.fixture(scope="module")
 def js(browser):
     """Call a function of the front end: js("statistics.cllr", target, other)."""
     with quiet_page(browser) as page:
-        page.route(HOME + "**", serve)
-        page.goto(HOME)
+        serve_web(page, "<!doctype html><link rel=icon href=data:,>")
 
         def call(function, *values):
             return decode(page.evaluate(CALL, [*function.split("."), [encode(v) for v in values]]))
