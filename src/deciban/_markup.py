@@ -86,8 +86,10 @@ def to_plain(value: Any) -> Any:
     """Plain data for JSON: NaN is None, infinities are "inf" and "-inf"."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if is_dataclass(value) or hasattr(value, "_asdict"):
-        fields = asdict(value) if is_dataclass(value) else value._asdict()  # type: ignore[arg-type]
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict) or hasattr(value, "_asdict"):
+        fields = value if isinstance(value, dict) else value._asdict()
         return {name: to_plain(entry) for name, entry in fields.items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]

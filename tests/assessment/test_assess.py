@@ -500,7 +500,7 @@ def test_an_assessment_prints_as_a_table_with_what_to_do():
     found = assess(y, Evidence.from_llr(llr), n_resamples=100)
     first, cost, *lines, action = str(found).splitlines()
     intervals = lines[len(found.quantities) - 1]
-    assert first == "Assessment: 200 of 0, 200 of 1; target: 1"
+    assert first == "Assessment: class 0: 200; class 1: 200; positive class: 1"
     assert [f"Note: {warning}" for warning in found.warnings] == lines[len(found.quantities) :]
     assert cost.split() == ["cllr", *str(found["cllr"]).split(), "bit"]
     assert intervals == f"95 % intervals: {found.design}."

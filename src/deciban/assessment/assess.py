@@ -97,12 +97,9 @@ def assess(
     Returns
     -------
     Assessment
-        It holds quantities by key; ``list(assessment)`` names them. Two classes have "cllr",
-        "cllr_min", "cllr_cal", "eer", "dev_pav", "misleading_target", "misleading_other" and the
-        detection costs; the target is the second class (``evidence.restrict([other, target])``
-        puts another one there). More classes have "normalized_cross_entropy", which is 0 for
-        perfect evidence and 1 for none, and "worst_pair_cllr". All have "cross_entropy",
-        "discrimination", "calibration" and "accuracy", with costs "expected_cost", too.
+        Quantities by key; ``list(assessment)`` names them. With two classes, such as "cllr" and
+        "eer", the target is the second class (``evidence.restrict([other, target])`` changes it).
+        With more, "normalized_cross_entropy" is 0 for perfect evidence and 1 for none.
 
     See Also
     --------

@@ -75,16 +75,7 @@ class Conditions:
         )
 
     def mean(self, key: str) -> float:
-        """Mean of a quantity over the conditions, each counted once.
-
-        Parameters
-        ----------
-        key : str
-
-        Returns
-        -------
-        float
-        """
+        """Mean of a quantity over the conditions, each counted once."""
         return float(np.mean([found[key].value for found in self.assessments.values()] or [np.nan]))
 
     @property

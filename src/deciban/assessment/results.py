@@ -184,10 +184,8 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
-        names = ("classes", "counts", "prior", "costs", "confidence", "quantities",
-                 "pairwise_cllr", "pairwise_cllr_min", "warnings", "design",
-                 "calibration_test", "worst_bin", "action", "verdicts")  # fmt: skip
-        return {name: to_plain(getattr(self, name)) for name in names}
+        left_out = ("n_infinite", "n_wrong", "expected_wrong")
+        return {name: value for name, value in to_plain(self).items() if name not in left_out}
 
     def show(self, y_true: Any = None, evidence: Evidence | None = None) -> Any:
         """The report on this assessment, in a notebook; needs the extra ``notebook``.
@@ -314,10 +312,7 @@ class Comparison:
     design: str = ""
 
     def __getitem__(self, key: str | tuple[str, str]) -> Difference:
-        """A difference by the key of its quantity and the name of the further system.
-
-        With two systems, the key alone is enough.
-        """
+        """A difference by key, with more than two systems by (key, name of the further system)."""
         if isinstance(key, str) and len(self.systems) > 2:
             raise KeyError(
                 f"key must be a pair with more than two systems, such as "
@@ -343,8 +338,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
-        names = ("systems", "classes", "counts", "confidence", "differences", "warnings", "design")
-        return {name: to_plain(getattr(self, name)) for name in names}
+        return dict(to_plain(self))
 
     def _repr_html_(self) -> str:
         """Differences with their intervals, for notebooks."""
