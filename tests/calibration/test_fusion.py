@@ -363,13 +363,6 @@ def test_the_bootstrap_draws_whole_groups_and_comes_back_from_its_file(tmp_path)
     assert (both.interval(X)[0] < both.interval(X)[1]).all()
 
 
-@pytest.mark.slow
-@parametrize_with_checks([BootstrapCalibrator(n_resamples=20)])
-@pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
-def test_scikit_learns_checks_pass_for_the_bootstrap(estimator, check):
-    check(estimator)
-
-
 def test_the_interval_of_gaussian_densities_is_that_of_their_asymptotic_variance():
     n = 2000
     a, _, y = two_systems(n, divergence=2.0)
