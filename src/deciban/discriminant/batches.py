@@ -132,7 +132,7 @@ class Batches:
     def without(self, rows: NDArray[np.int64]) -> Self:
         """The same batches without the samples with these numbers."""
         new = copy.copy(self)
-        new._left_out = np.union1d(self._left_out, rows)
+        vars(new)["_left_out"] = np.union1d(self._left_out, rows)
         return new
 
     def _read(self, rng: np.random.Generator | None, part: int, n_parts: int) -> Iterator[Piece]:

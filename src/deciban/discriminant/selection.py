@@ -237,13 +237,11 @@ def describe_choice(report: list[dict[str, Any]]) -> str:
             "The samples are too few for folds: the model is the closed form of linear "
             "discriminant analysis."
         )
-    least = {
-        model: min(
-            (one["cross_entropy"] for one in report if one["model"] == model), default=np.nan
-        )
-        for model in ("flow", "closed form")
-    }
-    losses = f"{least['flow']:.4g} nat, the closed form {least['closed form']:.4g}"
+
+    def least(model: str) -> float:
+        return min((o["cross_entropy"] for o in report if o["model"] == model), default=np.nan)
+
+    losses = f"{least('flow'):.4g} nat, the closed form {least('closed form'):.4g}"
     if chosen["model"] == "flow":
         epochs = f"a flow of {chosen['epochs']} epochs"
         return f"On folds, flows have a cross-entropy of {losses}: {epochs} is kept."

@@ -154,8 +154,8 @@ class Flow:
         params: Params = {"couplings": []}
         for flip in range(min(2, self.n_couplings)):
             sizes = half_sizes(d)
-            n_seen, n_mapped = reversed(sizes) if self._flips(flip) else sizes
-            n_out = n_mapped * self._elementwise().n_parameters
+            n_seen, n_mapped = reversed(sizes) if _flips(self, flip) else sizes
+            n_out = n_mapped * _elementwise(self).n_parameters
             count = (self.n_couplings + 1 - flip) // 2
             layers = init_layers(rng, count, n_seen, n_out, self.width, self.depth, dtype)
             params["couplings"].append(layers)
@@ -183,24 +183,10 @@ class Flow:
             lambda path, _: getattr(path[-1], "key", None) == "weight", params
         )
 
-    def _elementwise(self) -> Scaling | Spline:
-        if self.kind == "affine":
-            return Scaling(self.log_scale_bound)
-        return Spline(self.bins, self.bound, self.log_scale_bound)
-
-    def _flips(self, k: int) -> bool:
-        """Whether coupling k maps the first half, which is empty for a single feature."""
-        return k % 2 == 1 and self.n_features > 1
-
     @property
     def has_small_kernels(self) -> bool:
         """Whether programs are many small kernels: see ``runtime.jit``."""
-        return self._is_small and self.kind == "affine"
-
-    @property
-    def _is_small(self) -> bool:
-        """Whether compilation takes longer than training; couplings then run in a loop."""
-        return self.width <= _SMALL and self.n_features <= _SMALL and self.n_couplings > 3
+        return _is_small(self) and self.kind == "affine"
 
     def _read(self, params: Params, values: Any, name: str) -> jax.Array:
         array = jnp.asarray(values, read_dtype(jax.tree.leaves(params)[0].dtype))
@@ -212,13 +198,29 @@ class Flow:
         return array
 
 
+def _elementwise(flow: Flow) -> Scaling | Spline:
+    if flow.kind == "affine":
+        return Scaling(flow.log_scale_bound)
+    return Spline(flow.bins, flow.bound, flow.log_scale_bound)
+
+
+def _flips(flow: Flow, k: int) -> bool:
+    """Whether coupling k maps the first half, which is empty for a single feature."""
+    return k % 2 == 1 and flow.n_features > 1
+
+
+def _is_small(flow: Flow) -> bool:
+    """Whether compilation takes longer than training; couplings then run in a loop."""
+    return flow.width <= _SMALL and flow.n_features <= _SMALL and flow.n_couplings > 3
+
+
 # Compiled here too, so that a call outside of the caller's own jit is not run step by step.
 @partial(jax.jit, static_argnums=0)
 def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     y, total = x, jnp.zeros((), x.dtype)
     if flow.affine:
         y, total = affine.forward(params["affine"], x)
-    elementwise = flow._elementwise().forward
+    elementwise = _elementwise(flow).forward
 
     def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
         halves, total = carry
@@ -229,7 +231,7 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
                 total += log_det
             halves = split(y)
         for k, layers in enumerate(part.couplings):
-            halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
+            halves, log_det = couple(layers, halves, elementwise, flow.activation, _flips(flow, k))
             total += log_det
         return (halves, total), None
 
@@ -243,12 +245,12 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
 @partial(jax.jit, static_argnums=0)
 def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
     y = z if flow.mixing == "none" else z[..., _last_order(flow)]
-    elementwise = flow._elementwise().inverse
+    elementwise = _elementwise(flow).inverse
 
     def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
         halves, total = carry
         for k, layers in reversed(list(enumerate(part.couplings))):
-            halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
+            halves, log_det = couple(layers, halves, elementwise, flow.activation, _flips(flow, k))
             total += log_det
         if part.order is not None:
             y = jnp.concatenate(halves, axis=-1)
@@ -286,7 +288,7 @@ def _run_pairs(
     only, since each other value that the gradient needs would be a program of its own.
     """
     n = (flow.n_couplings + 1) // 2
-    together = flow.n_couplings // 2 if flow._is_small else 0
+    together = flow.n_couplings // 2 if _is_small(flow) else 0
     parts = [_pair(flow, params, j) for j in range(together, n)]
     for part in reversed(parts) if reverse else []:
         carry, _ = pair(carry, part)
@@ -324,7 +326,7 @@ def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
 
 def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
     """Permutations for ``_permute``; a gather's gradient would be a slow loop."""
-    return np.eye(flow.n_features, dtype=bool)[permutation] if flow._is_small else permutation
+    return np.eye(flow.n_features, dtype=bool)[permutation] if _is_small(flow) else permutation
 
 
 def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.columns import Columns
-from deciban._estimation.samples import Samples
+from deciban._estimation.samples import Samples, read_features
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import (
@@ -199,7 +199,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     def _learn_density(
         self, X: Any, labels: NDArray[Any], weight: Floats, outside: NDArray[np.bool_]
     ) -> Any:
-        features, counts = self.estimator_._read(X), weight > 0
+        features, counts = read_features(self.estimator_, X), weight > 0
         if not isinstance(self.density, str):
             _try_density(self.density, features)
             return self.density
@@ -256,8 +256,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
 
     def _read(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        features: Floats = self.estimator_._read(X)
-        return features
+        return read_features(self.estimator_, X)
 
     def _log_densities(self, X: Floats) -> Floats:
         known, densities = self.estimator_._log_likelihoods(X), self.estimator_._log_densities(X)
