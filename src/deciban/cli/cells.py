@@ -33,15 +33,11 @@ _MAX_CLASSES = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """Cells of a column, and where they come from.
-
-    ``start`` rows of the table come before the first cell; ``remedy`` is the advice of messages on
-    cells that are empty or not a number.
-    """
+    """Cells of a column, and where they come from."""
 
     cells: pl.Series
     file: str  # its name in messages
-    start: int = 0
+    start: int = 0  # rows of the table before the first cell
     remedy: str = "Correct it, or give a copy of the table without such rows."
 
     def row(self, index: int) -> str:
@@ -72,24 +68,12 @@ def first_true(mask: pl.Series) -> int:
 
 
 def fold_key_word(label: Hashable) -> str:
-    """A word of a key in lower case and without hyphens.
-
-    Examples
-    --------
-    >>> fold_key_word("Non-Target"), fold_key_word(-1), fold_key_word(True)
-    ('nontarget', '-1', 'true')
-    """
+    """A word of a key in lower case and without hyphens: nontarget for Non-Target."""
     return _JOINTS.sub("", str(label).strip().lower())
 
 
 def find_target(labels: Iterable[Hashable]) -> Hashable | None:
-    """Which of two labels means target (same source), if they are the words of a key.
-
-    Examples
-    --------
-    >>> find_target(["same", "different"]), find_target([0, 1]), find_target(["cat", "dog"])
-    ('same', 1, None)
-    """
+    """Which of two labels means target (same source), if they are the words of a key."""
     by_word = {fold_key_word(label): label for label in labels}
     return next((by_word[pair[1]] for pair in KEY_WORDS if by_word.keys() == set(pair)), None)
 
@@ -106,10 +90,7 @@ def unify_key_words(column: Column) -> Column:
 
 
 def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
-    """The distinct labels of a column, sorted, and the index of each row's label among them.
-
-    Labels in text are text as written, unless all of them are whole numbers as Python writes them.
-    """
+    """The distinct labels of a column, sorted, and the index of each row's label among them."""
     column.check_filled()
     cells = _as_labels(column)
     labels = cells.unique().sort()
@@ -124,6 +105,7 @@ def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
 
 
 def _as_labels(column: Column) -> pl.Series:
+    """Text as written, unless all labels are whole numbers as Python writes them."""
     cells = column.cells
     if cells.dtype == pl.Boolean or cells.dtype.is_integer():
         return cells

@@ -201,10 +201,7 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
 
 
 def share_types(columns: Columns, *frames: pl.DataFrame) -> list[pl.DataFrame]:
-    """Rows that a model takes, with one type for each column in all of the frames.
-
-    A column may be dates in one table and times in another, or have no value in one of them.
-    """
+    """Rows that a model takes, with one type for each column in all of the frames."""
     kinds = {name: columns.kinds.get(k, "number") for k, name in enumerate(columns.names)}
     types = {name: _TYPES.get(kind, pl.Float64()) for name, kind in kinds.items()}
     return [frame.cast({name: types[name] for name in frame.columns}) for frame in frames]

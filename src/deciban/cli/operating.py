@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import json
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from deciban.cli.cells import find_target, fold_key_word
 from deciban.cli.tables import read_table
-from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
+from deciban.cli.words import count, join_words, quote, quote_name, split, suggest, unquote
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics import OperatingPoint
 
+if TYPE_CHECKING:
+    from deciban.evidence.bayes import Prior
+    from deciban.hierarchy import Hierarchy
+
 Classes = Sequence[Hashable]
+_TREE = "--hierarchy"
 _ROUNDING = 2e-3  # how far a sum of rounded probabilities may be off from one
 _HOW_COSTS = "Write true class > decided class = cost"
 
@@ -252,3 +259,73 @@ def _example_prior(classes: Classes) -> str:
 
 def _example_cost(classes: Classes) -> str:
     return f"{quote_name(classes[0])}>{quote_name(classes[1])}=5"
+
+
+def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
+    """A tree over the classes, from nested JSON or a table of children and their parents."""
+    from deciban.hierarchy import Hierarchy
+
+    if not is_file(text):
+        raise InputError(
+            f"{_TREE} must name a file; got {quote(text)}. Give JSON such as "
+            f'{{"mammal": ["cat", "dog"], "bird": "bird"}}, or a table of child and parent.'
+        )
+    if text.lower().endswith(".json"):
+        tree = _build_tree(text, Hierarchy, _read_json(text))
+    else:
+        tree = _build_tree(text, Hierarchy.from_pairs, _read_tree(text))
+    inner = set(tree.inner_nodes)
+    names = {str(one) for one in classes}
+    for node in tree.inner_nodes:
+        if str(node) in names:  # an answer would not say which of the two is meant
+            raise InputError(
+                f"{_TREE} {text} has children below {quote(str(node))}, which is a class. Rename "
+                "the node."
+            )
+    option = f"{_TREE} {text}"
+    label = {
+        node: node if node in inner else find_class(str(node), option, classes)
+        for node in tree.nodes
+    }
+    missing = [quote_name(one) for one in classes if one not in label.values()]
+    if missing:
+        raise InputError(f"{option} lacks the class {join_words(missing, 5)}. Add it.")
+    pairs = [(label[node], tree.parent(node)) for node in tree.nodes[1:]]
+    return _build_tree(text, Hierarchy.from_pairs, pairs)
+
+
+def answer_columns(
+    evidence: Evidence, prior: Prior, hierarchy: Hierarchy, confidence: float
+) -> dict[str, Any]:
+    """The node that each row supports and its posterior, by the name of the column to add."""
+    answers = hierarchy.decide(evidence, prior, confidence=confidence)
+    place = {node: k for k, node in enumerate(hierarchy.nodes)}
+    at = np.array([place[answer] for answer in answers.tolist()], dtype=np.intp)
+    posterior = hierarchy.posterior(evidence, prior)[np.arange(len(at)), at]
+    names = pl.Series([str(node) for node in hierarchy.nodes])  # one copy of each, however long
+    return {"answer": names.gather(at), "answer_posterior": posterior}
+
+
+def _build_tree(text: str, make: Callable[[Any], Hierarchy], tree: Any) -> Hierarchy:
+    """The tree of a file; errors name the file."""
+    try:
+        return make(tree)
+    except InputError as error:
+        raise InputError(f"{_TREE} {text}: {error}") from None
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(Path(text).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{_TREE} {text} is not JSON: {error}. Correct it.") from None
+
+
+def _read_tree(text: str) -> list[tuple[Any, ...]]:
+    frame = read_table(text)
+    if frame.width != 2 or not frame.height:
+        raise InputError(
+            f"{_TREE} {text} has {count(frame.width, 'column')} and "
+            f"{count(frame.height, 'row')}. A tree is a table of two columns, child and parent."
+        )
+    return frame.cast(pl.String).rows()  # an empty parent stays None: it marks the root

@@ -53,11 +53,7 @@ _OTHER = {
 def require_outputs(
     outputs: Mapping[str, Name | None], inputs: Sequence[Name | None] = (), *, force: bool = False
 ) -> None:
-    """Raise unless every output can be written, and none of them is an input or another output.
-
-    Outputs have the names of their options; with ``force`` they may exist. None and ``-`` are
-    skipped.
-    """
+    """Raise unless each option's output can be written, and none is an input or another output."""
     seen = [("an input", Path(one)) for one in inputs if one and str(one) != "-"]
     for option, path in [(k, Path(v)) for k, v in outputs.items() if v and str(v) != "-"]:
         for role, other in seen:
@@ -110,12 +106,9 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
-    """A context whose value writes frames one after the other.
+    """A context whose value writes frames with the same columns, one after the other.
 
-    The target, a file or ``-`` for standard output, appears when the context ends well, and not
-    before. Its extension sets the format (CSV for standard output); ``.gz`` is compressed. All
-    frames must have the columns of the first. Cells are written as they are: text that a
-    spreadsheet would take for a formula stays what it was.
+    The target, a file or ``-`` for standard output, appears when the context ends well.
     """
     kind = format_of(target, output=True)
     if target == "-":

@@ -30,13 +30,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 
 
 def repeat_require(words: Iterable[str]) -> list[str]:
-    """The words of a command, with --require before each criterion of several after one.
-
-    Examples
-    --------
-    >>> repeat_require(["--require", "cllr<0.1", "eer<2%", "t.csv"])
-    ['--require', 'cllr<0.1', '--require', 'eer<2%', 't.csv']
-    """
+    """The words of a command, with --require before each criterion of several after one."""
     found: list[str] = []
     for word in words:
         if found[-2:-1] == ["--require"] and all(map(_CRITERION.fullmatch, split(word))):
@@ -65,16 +59,13 @@ def describe_run(
     scored: Iterable[tuple[str, LabelledScores | ScoreParts]] = (),
     **settings: Any,
 ) -> dict[str, Any]:
-    """How a result came about, as plain data: the scores of each source and the settings.
-
-    The date is that of SOURCE_DATE_EPOCH where it is set, so that a result can be reproduced bit
-    for bit.
-    """
+    """How a result came about, as plain data: the scores of each source and the settings."""
     import platform
     from importlib.metadata import version
 
     from deciban._markup import to_plain
 
+    # with a date that is given, a result can be reproduced bit for bit
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return {

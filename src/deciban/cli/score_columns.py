@@ -136,11 +136,7 @@ class ScoreColumns:
 def find_columns(
     options: ScoreOptions, table: Table, labels: Labels, counts: Sequence[int], *, calibrated: bool
 ) -> ScoreColumns:
-    """The columns of a table that hold scores; ``counts`` are numbers of samples of each class.
-
-    If a table has scores and what `deciban apply` made of them, ``calibrated`` takes the latter,
-    unless the options name a column.
-    """
+    """The columns of a table that hold scores; ``counts`` are samples of each class."""
     if options.llr is not None:
         return llr_columns("llr", table.require_column(options.llr, "--llr"), labels, options)
     free = not options.pattern and not options.posteriors

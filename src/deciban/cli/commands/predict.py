@@ -109,8 +109,7 @@ def _make_job(
 ) -> _Prediction:  # fmt: skip
     """What the options ask for, checked."""
     from deciban.cli.features import load_model
-    from deciban.cli.hierarchy import read_hierarchy
-    from deciban.cli.operating import parse_costs, parse_prior
+    from deciban.cli.operating import parse_costs, parse_prior, read_hierarchy
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
@@ -246,8 +245,7 @@ class _Prediction:
 
     def _columns(self, X: pl.DataFrame) -> dict[str, Any]:
         """The columns to add, by name."""
-        from deciban.cli.hierarchy import answer_columns
-        from deciban.cli.operating import decision_columns
+        from deciban.cli.operating import answer_columns, decision_columns
 
         evidence = self.model.evidence(X)
         values = evidence.log_likelihoods
