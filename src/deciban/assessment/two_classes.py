@@ -46,6 +46,8 @@ from deciban.metrics.pav_in_parts import pool_partitions
 from deciban.metrics.recalibration import ENOUGH, Recalibrator
 from deciban.metrics.units import Buckets, BucketSums, UnitCosts
 
+_AT_ONCE = 1 << 17  # samples whose columns are held in memory
+
 
 @dataclass(frozen=True)
 class ExpectedError:
@@ -271,12 +273,15 @@ def _sum_llrs(
     rows: Rows, terms: Sequence[LlrTerms], maps: Sequence[Recalibrator], share: Floats
 ) -> tuple[BucketSums, Rows]:
     order = np.argsort(rows.codes, kind="stable")  # class by class, which is faster
-    codes, hashes = rows.codes[order], rows.hashes[order]
-    fold = folds_of(hashes)
-    with np.errstate(all="ignore"):
-        samples = [
-            one.apply(llr[order], codes, [fold == 0, fold == 1])
-            for llr, one in zip(rows.evidence, maps, strict=True)
-        ]
-        sums = BucketSums.of_samples(llr_columns(samples, terms, maps), codes, hashes, 2)
-    return sums, rows.subsample(share)
+    total = Buckets(2, depends=False)
+    for some in np.split(order, range(_AT_ONCE, len(order), _AT_ONCE)):
+        codes, hashes = rows.codes[some], rows.hashes[some]
+        fold = folds_of(hashes)
+        with np.errstate(all="ignore"):
+            samples = [
+                one.apply(llr[some], codes, [fold == 0, fold == 1])
+                for llr, one in zip(rows.evidence, maps, strict=True)
+            ]
+            columns = llr_columns(samples, terms, maps)
+        total.add(BucketSums.of_samples(columns, codes, hashes, 2))
+    return total.sums, rows.subsample(share)

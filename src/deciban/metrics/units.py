@@ -76,6 +76,10 @@ class Buckets:
         self._sums[:, part.places] += part.sums
 
     @property
+    def sums(self) -> BucketSums:
+        return BucketSums(self.keys, slice(None), self._sums)
+
+    @property
     def columns(self) -> Columns:
         return dict(zip(self.keys, self._sums, strict=True))
 
