@@ -645,7 +645,7 @@ def test_a_full_disk_and_a_closed_output_end_in_a_sentence(folder):
     with open("/dev/full", "w") as full:
         found = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert found.returncode == 2
-    assert found.stderr.startswith("standard output must be writable; it is not (No ")
+    assert found.stderr.startswith("Cannot write to standard output: No ")
     assert found.stderr.count("\n") == 1
     shell = f"{sys.executable} -m deciban.cli --version >&-"
     assert subprocess.run(shell, shell=True, capture_output=True, check=False).returncode == 0

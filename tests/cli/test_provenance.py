@@ -114,7 +114,7 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
     met = run(*BASE, "--require", "cllr<0.9", "--require", "eer<=50%")
     assert met.exit_code == 0
     assert met.stdout.count("pass") == 2
-    missed = run(*BASE, "--require", "cllr<0.9", "eer.high<0.0001,accuracy>0.5",
+    missed = run(*BASE, "--require", "cllr<0.9,eer.high<0.0001,accuracy>0.5",
                  "--report", "r.html")  # fmt: skip
     assert missed.exit_code == 3
     assert "upper end of 95 % interval" in missed.stdout

@@ -1,7 +1,4 @@
-"""The command ``deciban``.
-
-Needs ``pip install 'deciban[cli]'``.
-"""
+"""The command ``deciban``. Needs ``pip install 'deciban[cli]'``."""
 
 from __future__ import annotations
 
@@ -16,11 +13,11 @@ from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
-from deciban.exceptions import LostProcessError
+from deciban.exceptions import DecibanError, LostProcessError
 
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _EXTRA = ("typer", "rich", "polars")
-_LONGEST = 1_000  # characters of an error message
+_MAX_LENGTH = 1_000  # characters of an error message
 _INTERRUPTED = 128 + signal.SIGINT
 
 cleanup = ExitStack()  # what must not outlive the process, however it ends
@@ -28,12 +25,7 @@ atexit.register(cleanup.close)
 
 
 class Terminated(BaseException):
-    """A signal that asks the program to end; raised so that cleanup runs on the way out.
-
-    Attributes
-    ----------
-    signum : int
-    """
+    """A signal that asks the program to end; raised so that cleanup runs on the way out."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
@@ -43,7 +35,7 @@ class Terminated(BaseException):
 def main() -> None:
     """Run the command line and exit with its status.
 
-    What deciban refuses ends in one line on standard error and status 2; an internal error, in
+    An error that deciban raises is one line on standard error and status 2; an internal error is
     one line and status 70. With --debug, both are tracebacks.
     """
     try:
@@ -68,13 +60,10 @@ def main() -> None:
 def _leave(status: int, last_words: str = "") -> NoReturn:
     """End the process without tearing the interpreter down, which crashes while JAX compiles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not cut cleanup short
-    with suppress(OSError):
-        cleanup.close()
-    with suppress(OSError):
-        sys.stderr.write(last_words)
-    for stream in (sys.stdout, sys.stderr):
+    for step in (cleanup.close, lambda: sys.stderr.write(last_words), sys.stdout.flush,
+                 sys.stderr.flush):  # fmt: skip
         with suppress(OSError):
-            stream.flush()
+            step()
     os._exit(status)
 
 
@@ -93,7 +82,7 @@ def _run(words: list[str]) -> int:
         finally:
             sys.stdout.flush()  # or Python complains at its end of what it cannot write
     except SystemExit as left:
-        # typer leaves with 1 where a reader has closed the pipe; the status of SIGPIPE says so
+        # typer leaves with 1 if a reader has closed the pipe; the status of SIGPIPE says so
         if isinstance(left.__context__, BrokenPipeError):
             return _report(left.__context__)
         if left.__context__ and isinstance(left.__context__.__cause__, KeyboardInterrupt):
@@ -121,45 +110,40 @@ def _print_note(note: str) -> None:
 def _print_error(text: str) -> None:
     from deciban.cli.words import neutralize, shorten
 
-    sys.stderr.write(f"{shorten(neutralize(' '.join(text.split())), _LONGEST)}\n")
+    sys.stderr.write(f"{shorten(neutralize(' '.join(text.split())), _MAX_LENGTH)}\n")
 
 
 def _report(error: BaseException) -> int:
-    """Say on standard error what went wrong, in one line; return the status to exit with."""
-    if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is None:
+    """Print the error in one line, and return the status to exit with."""
+    unwritable = isinstance(error, OSError) and error.errno in _REFUSED
+    if unwritable and error.filename is None:  # type: ignore[attr-defined]
         # What is left goes nowhere, or Python would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):  # `… | head` has read enough
             return 141
-    sentence, status = _sentence(error)
+    status = 2
+    if isinstance(error, DecibanError):
+        sentence = str(error)
+    elif isinstance(error, ModuleNotFoundError) and error.name in _EXTRA:
+        sentence = (
+            f"The command line needs {error.name}, which is not installed. Run: pip install "
+            "'deciban[cli]'"
+        )
+    elif isinstance(error, OSError) and error.filename is not None:
+        sentence = f"Cannot use {os.fspath(error.filename)}: {error.strerror}."
+    elif unwritable:
+        sentence = (
+            f"Cannot write to standard output: {error.strerror}. "  # type: ignore[attr-defined]
+            "Free space, or write somewhere else."
+        )
+    else:
+        status = 70
+        sentence = (
+            f"deciban hit an internal error ({type(error).__name__}: {error}). Run it again with "
+            f"--debug, and report what it prints."
+        )
     _print_error(sentence)
     return status
-
-
-def _sentence(error: BaseException) -> tuple[str, int]:
-    from deciban.exceptions import DecibanError
-
-    if isinstance(error, DecibanError):
-        return str(error), 2
-    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRA:
-        return (
-            f"deciban's command line must have {error.name}, which is not installed. Run: pip "
-            f"install 'deciban[cli]'"
-        ), 2
-    if isinstance(error, OSError) and error.filename is not None:
-        return (
-            f"{os.fspath(error.filename)!r} must be a file that can be used; got an error of the "
-            f"system ({error.strerror}). Check its name and its permissions."
-        ), 2
-    if isinstance(error, OSError) and error.errno in _REFUSED:
-        return (
-            f"standard output must be writable; it is not ({error.strerror}). Free "
-            f"space, or write somewhere else."
-        ), 2
-    return (
-        f"deciban hit an internal error ({type(error).__name__}: {error}). Run it again with "
-        f"--debug, and report what it prints."
-    ), 70
 
 
 __all__ = ["Terminated", "cleanup", "main"]

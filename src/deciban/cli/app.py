@@ -73,7 +73,7 @@ class _Commands(TyperGroup):
         if args:
             self._explain_removed(*args)
         provenance.COMMAND[:] = args
-        return super().parse_args(ctx, provenance.repeat_require(args))
+        return super().parse_args(ctx, args)
 
     def _explain_removed(self, name: str, *words: str) -> None:
         if name in _REMOVED:

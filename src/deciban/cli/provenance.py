@@ -29,16 +29,6 @@ _CRITERION = re.compile(
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-def repeat_require(words: Iterable[str]) -> list[str]:
-    """The words of a command, with --require before each criterion of several after one."""
-    found: list[str] = []
-    for word in words:
-        if found[-2:-1] == ["--require"] and all(map(_CRITERION.fullmatch, split(word))):
-            found.append("--require")
-        found.append(word)
-    return found
-
-
 def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
     """Name, SHA-256 and size of each file."""
     from deciban.cli.files import file_errors, locate

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import (
-    Costs,
-    Force,
-    Json,
-    OutputTable,
-    Prior,
-    SampleId,
-    Workers,
-    option,
-)
+from deciban.cli import options as opt
+from deciban.cli.options import option
 from deciban.cli.show import print_written
 from deciban.cli.words import count, join_words, name_source
 from deciban.exceptions import InputError
@@ -51,18 +43,18 @@ def apply(
             metavar="TABLE …",
         ),
     ],
-    output: OutputTable,
-    prior: Prior = None,
-    costs: Costs = None,
+    output: opt.OutputTable,
+    prior: opt.Prior = None,
+    costs: opt.Costs = None,
     interval: Annotated[
         float | None,
         option("Add the interval of each value at this confidence, such as 0.95. It shows what the "
                "finite training data of the calibrator leave open.", "0-1"),
     ] = None,
-    id_column: SampleId = None,
-    workers: Workers = None,
-    as_json: Json = False,
-    force: Force = False,
+    id_column: opt.SampleId = None,
+    workers: opt.Workers = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Calibrate new scores: adds calibrated columns to a table.
 
@@ -126,8 +118,6 @@ def _check_interval(interval: float | None, fitted: Any, path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Calibration:
-    """Adds calibrated columns to a table of scores."""
-
     calibrator: Any
     each: list[ScoreColumns]  # of each system
     quality: list[str]
@@ -139,15 +129,12 @@ class _Calibration:
     counted: tuple[str, ...] = ()
 
     def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
-        """Nothing is counted but rows."""
         return Counter()
 
     def open(self, source: Source) -> InputTable:
-        """A table with the columns of the calibrator, and none of those that are added."""
         return self._open(source)[0]
 
     def frames(self, source: Source) -> Iterator[pl.DataFrame]:
-        """The table with the columns that are added, some rows at a time."""
         import numpy as np
         import polars as pl
 
@@ -175,7 +162,6 @@ class _Calibration:
             yield frame.hstack(list(map(pl.Series, new, new.values())))
 
     def added_names(self, source: Source) -> list[str]:
-        """Names of the columns that are added."""
         columns = self.each[0]
         if columns.kind == "trials":
             columns = _open_trials(source, columns)[1]
@@ -320,7 +306,6 @@ def _read_system(
 
 
 def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decide | None:
-    """What turns evidence into columns of posteriors and decisions, if they are asked for."""
     from deciban.cli.operating import decision_columns, parse_costs, parse_prior
 
     if costs is not None and prior is None:

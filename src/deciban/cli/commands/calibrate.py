@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deciban.cli import options as opt
 from deciban.cli import show
 from deciban.cli.commands.evaluate import read_systems
-from deciban.cli.options import (
-    CalibratorFile,
-    Force,
-    Json,
-    Quality,
-    Report,
-    SampleId,
-    ScoreOptions,
-    Table,
-    Workers,
-    option,
-    with_options,
-)
+from deciban.cli.options import option
 from deciban.cli.words import name_source, split_names
 from deciban.exceptions import InputError
 
@@ -34,11 +23,11 @@ _MIN_RESAMPLES = 20
 _SCALES = ("scalar", "diagonal", "full")
 
 
-@with_options
+@opt.with_options
 def calibrate(
-    table: Table,
-    output: CalibratorFile,
-    columns: ScoreOptions,
+    table: opt.Table,
+    output: opt.CalibratorFile,
+    columns: opt.ScoreOptions,
     method: Annotated[
         str, option("affine: one factor and an offset (logistic regression for two classes). "
                     "diagonal, full: a factor for each ILR coordinate, or a matrix. gaussian: "
@@ -50,7 +39,7 @@ def calibrate(
         bool, option("Limit LLRs to what the samples support (empirical bounds), with any "
                      "--method.", None, "--bounded"),
     ] = False,
-    quality: Quality = None,
+    quality: opt.Quality = None,
     resamples: Annotated[
         int, option("Number of resamples to fit as well, such as 200, so that `deciban apply "
                     "--interval` works with any method. Affine maps need none.", "N"),
@@ -59,10 +48,10 @@ def calibrate(
         str | None, option("Column of the group of each sample, such as its speaker: a group is "
                            "held out and resampled as a whole.", "COLUMN"),
     ] = None,
-    workers: Workers = None,
-    report: Report = None,
-    as_json: Json = False,
-    force: Force = False,
+    workers: opt.Workers = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Fit a calibrator to scores whose truth is known.
 
@@ -127,7 +116,6 @@ def _make_page(
     source: str, scored: LabelledScores, found: FittedCalibrator, method: str,
     record: dict[str, Any],
 ) -> str:  # fmt: skip
-    """The page on scores before and after calibration."""
     from deciban.report import calibration_report
 
     if found.held_out is None:
@@ -146,7 +134,6 @@ def _make_page(
 def _summarize(
     found: FittedCalibrator, columns: ScoreColumns, measures: list[str]
 ) -> dict[str, Any]:
-    """What calibration gains, and what the calibrator does, as plain data."""
     from deciban._markup import to_plain
     from deciban.assessment.quantities import cost_keys
 
@@ -231,32 +218,30 @@ def _print_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreC
 
 
 def _print_quality(weights: dict[str, Any], what: str) -> None:
-    """Print by how much each quality measure changes the weights of a calibrator."""
     for name, changes in weights.items():
         changed = _round_weights(changes)
         show.echo(f"A standard deviation of {name} changes the {what} by {changed}.")
 
 
 def _round_weights(weight: Any) -> str:
-    """A weight, or lists of weights, with three decimals."""
     if isinstance(weight, list):
         return "[" + ", ".join(map(_round_weights, weight)) + "]"
     return f"{weight:.3f}"
 
 
-@with_options
+@opt.with_options
 def fuse(
     tables: Annotated[list[str], typer.Argument(help="Scores of each system.", metavar="A B …")],
-    output: CalibratorFile,
-    columns: ScoreOptions,
-    id_column: SampleId = None,
-    quality: Quality = None,
+    output: opt.CalibratorFile,
+    columns: opt.ScoreOptions,
+    id_column: opt.SampleId = None,
+    quality: opt.Quality = None,
     scale: Annotated[
         str, option("scalar: one weight for each system. diagonal, full: a weight for each ILR "
                     "coordinate, or a matrix.", "SCALE"),
     ] = "scalar",
-    as_json: Json = False,
-    force: Force = False,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Fuse several systems into one calibrated system.
 

@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from deciban.cli import options as opt
 from deciban.cli import show
-from deciban.cli.options import (
-    AssessmentOptions,
-    Force,
-    Json,
-    Report,
-    SampleId,
-    ScoreOptions,
-    Workers,
-    option,
-    with_options,
-)
+from deciban.cli.options import option
 from deciban.cli.words import name_source
 from deciban.exceptions import InputError
 
@@ -38,11 +29,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result", "Assessment", "Comparison")
 
 
-@with_options
+@opt.with_options
 def evaluate(
     table: Annotated[str, typer.Argument(help="Table of scores, or - for standard input.")],
-    columns: ScoreOptions,
-    options: AssessmentOptions,
+    columns: opt.ScoreOptions,
+    options: opt.AssessmentOptions,
     by: Annotated[
         str | None, option("Column of conditions, such as the channel: adds results for each "
                            "condition, and names the worst.", "COLUMN"),
@@ -50,13 +41,13 @@ def evaluate(
     require: Annotated[
         list[str] | None,
         option("Acceptance criteria, with the keys of --json: 'cllr<0.1' or 'eer<2%' for a value, "
-               "'cllr.high<0.1' for the end of its interval. The exit status is 3 if one fails.",
+               "'cllr.high<0.1' for the end of its interval, separated by commas. The exit status is 3 if one fails.",
                "CRITERIA", "--require"),
     ] = None,
-    workers: Workers = None,
-    report: Report = None,
-    as_json: Json = False,
-    force: Force = False,
+    workers: opt.Workers = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Assess scores whose truth is known.
 
@@ -109,8 +100,6 @@ def evaluate(
 
 
 class _Judged(NamedTuple):
-    """An assessment, the scores that were read, and the samples to show."""
-
     assessment: Assessment
     scored: LabelledScores | ScoreParts
     y_true: np.ndarray
@@ -120,7 +109,7 @@ class _Judged(NamedTuple):
 
 
 def _assess(
-    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
+    source: str, columns: opt.ScoreOptions, options: opt.AssessmentOptions, by: str | None
 ) -> _Judged:
     from deciban.assessment import assess, assess_by
     from deciban.cli.identifiers import design_columns
@@ -141,7 +130,7 @@ def _assess(
 
 
 def _assess_parts(
-    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None,
+    source: str, columns: opt.ScoreOptions, options: opt.AssessmentOptions, by: str | None,
     crew: deciban._workers.Workers,
 ) -> _Judged:  # fmt: skip
     from deciban._validation.labels import label_array
@@ -164,7 +153,9 @@ def _assess_parts(
     return _Judged(found, scored, y_true, some.data.evidence, rows=some.numbers + 1)
 
 
-def _find_inputs(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
+def _find_inputs(
+    source: str, columns: opt.ScoreOptions, options: opt.AssessmentOptions
+) -> list[str]:
     """The files that are read: scores, labels, and those that hold the prior and the costs."""
     from deciban.cli.files import find_files
     from deciban.cli.operating import is_file
@@ -174,7 +165,7 @@ def _find_inputs(source: str, columns: ScoreOptions, options: AssessmentOptions)
     return [*(file for one in local for file in find_files(one)), *settings]
 
 
-def _settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
+def _settings(options: opt.AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     from deciban.cli.identifiers import design_settings
 
     design = design_settings(options, scored.beside)
@@ -182,7 +173,7 @@ def _settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, A
 
 
 def _operating_settings(
-    options: AssessmentOptions, classes: Sequence[Hashable], counts: Sequence[int]
+    options: opt.AssessmentOptions, classes: Sequence[Hashable], counts: Sequence[int]
 ) -> dict[str, Any]:
     from deciban.cli.operating import parse_costs, parse_points, parse_prior
 
@@ -195,7 +186,9 @@ def _operating_settings(
     }
 
 
-def _ask_for_design(found: Result, options: AssessmentOptions, scored: LabelledScores) -> Result:
+def _ask_for_design(
+    found: Result, options: opt.AssessmentOptions, scored: LabelledScores
+) -> Result:
     """Add a note to intervals that assume independent samples, which seem to share items."""
     from deciban.cli.identifiers import design_note
 
@@ -219,17 +212,17 @@ def write_report(
     write_atomically(path, text, replace=force)
 
 
-@with_options
+@opt.with_options
 def compare(
     tables: Annotated[
         list[str], typer.Argument(help="Scores of each system, two or more.", metavar="A B …")
     ],
-    columns: ScoreOptions,
-    options: AssessmentOptions,
-    id_column: SampleId = None,
-    report: Report = None,
-    as_json: Json = False,
-    force: Force = False,
+    columns: opt.ScoreOptions,
+    options: opt.AssessmentOptions,
+    id_column: opt.SampleId = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:
     """Compare systems on the same samples.
 
@@ -282,7 +275,7 @@ def compare(
 
 
 def read_systems(
-    tables: Sequence[str], each: Sequence[ScoreOptions], id_column: str | None,
+    tables: Sequence[str], each: Sequence[opt.ScoreOptions], id_column: str | None,
     beside: Sequence[tuple[str, str | None]], *, calibrated: bool = True,
 ) -> list[LabelledScores]:  # fmt: skip
     """The same samples of all systems, in the order of the first, which has more columns beside."""

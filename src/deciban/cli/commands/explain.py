@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Costs, Force, Json, Model, ModelPrior, Report, Table, option
+from deciban.cli import options as opt
+from deciban.cli.options import option
 from deciban.cli.show import echo, print_json, print_report, print_table, track_progress
 from deciban.cli.words import count, name_source
 from deciban.exceptions import InputError
@@ -21,11 +22,11 @@ _MAX_BACKGROUND = 100  # rows, spread over the table: the model sees each with e
 
 
 def explain(
-    model: Model,
-    table: Table,
+    model: opt.Model,
+    table: opt.Table,
     row: Annotated[int, option("Number of the row, from 1.", "N")] = 1,
-    prior: ModelPrior = "empirical",
-    costs: Costs = None,
+    prior: opt.ModelPrior = "empirical",
+    costs: opt.Costs = None,
     validation: Annotated[
         str | None, option("For --report: table of rows whose class is known and which the model "
                            "has not seen. The report shows how well ratios like this one hold "
@@ -38,9 +39,9 @@ def explain(
                            f"{_MAX_BACKGROUND} of these rows in the place of the other features "
                            "(not in the report).", "TABLE"),
     ] = None,
-    report: Report = None,
-    as_json: Json = False,
-    force: Force = False,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Explain the evidence of one row, in decibans and in words.
 
@@ -93,7 +94,6 @@ def _explain(
     evidence: Evidence, groups: list[tuple[list[Any], list[Any]]], prior: Any, weights: Any,
     decision: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The nodes of the tree, the posterior and the decision, as plain data."""
     posterior = evidence.posterior(prior)[0]
     return {
         "nodes": _nodes(evidence, groups, prior, weights),
@@ -117,7 +117,6 @@ def _write_case(
 
 
 def _read(estimator: Any, table: str, label: str | None = None) -> tuple[Any, pl.DataFrame]:
-    """A table with the columns of a model, and its rows."""
     from deciban.cli.features import open_features
 
     source = open_features(estimator.columns_, table)
@@ -132,7 +131,6 @@ def _read(estimator: Any, table: str, label: str | None = None) -> tuple[Any, pl
 def _validate(
     estimator: Any, table: str | None, label: str | None
 ) -> tuple[np.ndarray, Evidence] | None:
-    """True classes of the rows of a table, and their evidence."""
     if table is None or label is None:
         return None
     from deciban._validation.labels import label_array

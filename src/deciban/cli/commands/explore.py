@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from deciban.cli.options import Force, Json, ScoreOptions, option, with_options
+from deciban.cli import options as opt
+from deciban.cli.options import option
 from deciban.cli.show import echo, print_json
 from deciban.cli.words import quote, suggest
 from deciban.exceptions import InputError
@@ -17,9 +18,9 @@ from deciban.exceptions import InputError
 _FOLDER = Path(__file__).parent.parent / "examples"
 
 
-@with_options
+@opt.with_options
 def explore(
-    columns: ScoreOptions,
+    columns: opt.ScoreOptions,
     table: Annotated[
         str | None,
         typer.Argument(help="Table of scores, or of features with --model; - for standard input."),
@@ -31,8 +32,8 @@ def explore(
     output: Annotated[
         Path, option("HTML page to write.", "FILE", "--output", "-o")
     ] = Path("explorer.html"),
-    as_json: Json = False,
-    force: Force = False,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Write an interactive page to explore evidence. It opens from disk and sends nothing.
 
@@ -48,7 +49,7 @@ def explore(
     from deciban.cli.outputs import require_outputs
     from deciban.report import explorer
 
-    if table is None and (model is not None or columns != ScoreOptions()):
+    if table is None and (model is not None or columns != opt.ScoreOptions()):
         raise InputError("Name the table that the options are about.")
     inputs = () if table is None else (*columns.inputs(table), model)
     require_outputs({"--output": output}, inputs, force=force)
@@ -61,8 +62,7 @@ def explore(
         echo(f"Open {output}")
 
 
-def _read(table: str, model: Path | None, columns: ScoreOptions) -> dict[str, Any]:
-    """Evidence and truth of the table, by the model if there is one."""
+def _read(table: str, model: Path | None, columns: opt.ScoreOptions) -> dict[str, Any]:
     if model is None:
         from deciban.cli.scores import read_scores
 
@@ -74,7 +74,7 @@ def _read(table: str, model: Path | None, columns: ScoreOptions) -> dict[str, An
     from deciban.cli.cells import Column, encode_labels
     from deciban.cli.features import open_model, read_rows
 
-    if columns != ScoreOptions(columns.labels) or columns.key is not None:
+    if columns != opt.ScoreOptions(columns.labels) or columns.key is not None:
         raise InputError("--model computes the scores. Leave out options about scores.")
     estimator, source = open_model(model, table)
     more = [] if columns.truth is None else [source.require_column(columns.truth, "--truth")]
@@ -101,8 +101,8 @@ def example(
     every: Annotated[
         bool, option("Write all files, into the folder --output.", None, "--all")
     ] = False,
-    as_json: Json = False,
-    force: Force = False,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Write small example tables.
 
@@ -156,7 +156,6 @@ def _in_folder(folder: Path) -> dict[str, Path]:
 
 
 def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
-    """Write all of the files, once each of them may be written."""
     from deciban._persistence.files import write_atomically
     from deciban.cli.outputs import require_outputs
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from deciban.cli import options as opt
 from deciban.cli.commands.evaluate import write_report
-from deciban.cli.options import Force, Json, Report, Table, option
+from deciban.cli.options import option
 from deciban.cli.show import echo, print_assessment, print_json, print_notes, print_report
 from deciban.cli.words import count, join_words, quote, quote_name
 from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
@@ -38,7 +39,7 @@ class Kind(StrEnum):
 
 
 def fit(
-    table: Table,
+    table: opt.Table,
     label: Annotated[str, option("Column of the class.", "COLUMN")],
     output: Annotated[Path, option("Model file to write.", "FILE", "--output", "-o")],
     model: Annotated[
@@ -77,9 +78,9 @@ def fit(
         str | None, option("Number of processes, such as 4; with the number of this process, from "
                            "0, unless Slurm or MPI provide it: 0/4.", "[K/]N", panel=_TOGETHER),
     ] = None,
-    report: Report = None,
-    as_json: Json = False,
-    force: Force = False,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Fit a model to a table and save it.
 
@@ -135,7 +136,6 @@ def _read(
     table: str, model: Kind, label: str, features: str | None, ignore: str | None,
     open_set: str | None, validation: float, memory: float | None, report: Path | None,
 ) -> Data:  # fmt: skip
-    """The rows to learn from and those set aside."""
     from deciban.cli.features import (
         TrainingColumns,
         read_training_parquet,
@@ -172,7 +172,6 @@ class _Team(NamedTuple):
 
     @classmethod
     def join(cls, model: Kind, coordinator: str | None, processes: str | None) -> _Team:
-        """Join the others, if there are any."""
         if coordinator is None and processes is None:
             return cls()
         if model is not Kind.cda:
@@ -295,7 +294,6 @@ def _closed(estimator: Any) -> Any:
 
 
 def _summarize(estimator: Any, data: Data, output: Path) -> dict[str, Any]:
-    """What was fitted, as plain data."""
     import polars as pl
     import polars.selectors as cs
 
@@ -324,7 +322,6 @@ def _summarize(estimator: Any, data: Data, output: Path) -> dict[str, Any]:
 
 
 def _assess(estimator: Any, data: Data) -> tuple[Evidence, Assessment]:
-    """The evidence of the rows set aside, and its assessment."""
     from deciban.assessment import assess
 
     _, X, y = data.held_out  # type: ignore[misc]

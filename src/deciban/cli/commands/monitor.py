@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Json, ScoreOptions, option, with_options
-from deciban.cli.options import Table as TableArgument
+from deciban.cli import options as opt
+from deciban.cli.options import option
 from deciban.cli.show import echo, print_json, print_notes
 from deciban.cli.words import count, join_words, name_source, quote, quote_name
 from deciban.exceptions import InputError
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from deciban.monitoring import Monitor, MonitorState, Watch
 
 
-@with_options
+@opt.with_options
 def monitor(
-    columns: ScoreOptions,
-    table: TableArgument,
+    columns: opt.ScoreOptions,
+    table: opt.Table,
     mix: Annotated[
         str | None, option("Declared class mix: 'a=0.9,b=0.1', 'uniform' (default), or a table of "
                            "classes and probabilities.", "PRIOR"),
@@ -51,7 +51,7 @@ def monitor(
     restart: Annotated[
         bool, option("Stay sensitive to changes after a long calm.", None, "--restart")
     ] = False,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:  # fmt: skip
     """Detect drift in calibration or class mix.
 
@@ -93,7 +93,7 @@ def monitor(
         raise typer.Exit(UNMET)
 
 
-def _check_options(columns: ScoreOptions, state: Path | None, alpha: float | None) -> None:
+def _check_options(columns: opt.ScoreOptions, state: Path | None, alpha: float | None) -> None:
     if columns.key is not None:
         raise InputError(
             "The rows of a monitor come in one order, and a key has another. Give a table with "
@@ -145,7 +145,7 @@ def _check_same(
 
 
 def _read(
-    source: str, options: ScoreOptions, known: tuple[Hashable, ...] | None, named: str | None
+    source: str, options: opt.ScoreOptions, known: tuple[Hashable, ...] | None, named: str | None
 ) -> tuple[Table, Evidence, np.ndarray | None, tuple[Hashable, ...]]:
     """The table, evidence, labels with None where there is none, and the classes."""
     from deciban.cli.score_columns import find_columns, refuse_probabilities
@@ -288,7 +288,6 @@ def _decibans(nats: float) -> float:
 
 
 def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
-    """A sentence on calibration, one on the class mix, and the meaning of the error rate."""
     rate = f"The probability of ever raising a false alarm is at most {monitor.alpha:g}"
     if monitor.restart:
         rate = f"A false alarm comes after {1 / monitor.alpha:,.0f} rows on average, or later"

@@ -11,17 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import (
-    Costs,
-    Force,
-    Json,
-    Model,
-    ModelPrior,
-    OutputTable,
-    Table,
-    Workers,
-    option,
-)
+from deciban.cli import options as opt
+from deciban.cli.options import option
 from deciban.cli.show import echo, print_written
 from deciban.cli.words import count, name_source
 from deciban.exceptions import InputError, TableError
@@ -43,11 +34,11 @@ _ROWS = 16_384  # of a batch: one size, so that a CDA is compiled once
 
 
 def predict(
-    model: Model,
-    table: Table,
-    output: OutputTable,
-    prior: ModelPrior = "empirical",
-    costs: Costs = None,
+    model: opt.Model,
+    table: opt.Table,
+    output: opt.OutputTable,
+    prior: opt.ModelPrior = "empirical",
+    costs: opt.Costs = None,
     hierarchy: Annotated[
         str | None, option('Tree of the classes: a .json file such as {"mammal": ["cat", "dog"], '
                            '"bird": "bird"}, or a table of child and parent.', "FILE"),
@@ -60,9 +51,9 @@ def predict(
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
                       "flag, which is faster.", "0-1"),
     ] = 0.01,
-    workers: Workers = None,
-    as_json: Json = False,
-    force: Force = False,
+    workers: opt.Workers = None,
+    as_json: opt.Json = False,
+    force: opt.Force = False,
 ) -> None:  # fmt: skip
     """Compute evidence, posteriors and a decision for each row of a table.
 
@@ -107,7 +98,6 @@ def _make_job(
     model: Path, prior: str, costs: str | None, hierarchy: str | None, confidence: float | None,
     outlier: float,
 ) -> _Prediction:  # fmt: skip
-    """What the options ask for, checked."""
     from deciban.cli.features import load_model
     from deciban.cli.operating import parse_costs, parse_prior, read_hierarchy
 
@@ -167,8 +157,6 @@ def _estimate_prior(
 
 @dataclass(frozen=True)
 class _Prediction:
-    """Turns a table of features into evidence, posteriors and decisions."""
-
     model: Any
     outlier: float
     prior: Any
@@ -178,7 +166,6 @@ class _Prediction:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings as plain data, for the manifest of a folder."""
         from deciban.cli.operating import describe_decisions
 
         found = describe_decisions(self.prior, self.costs) | {"outlier": self.outlier}
@@ -188,11 +175,9 @@ class _Prediction:
 
     @property
     def counted(self) -> list[str]:
-        """The columns that are summarized."""
         return ["decision", "is_outlier"] if self.outlier else ["decision"]
 
     def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
-        """How often each class is decided for, and the number of outliers."""
         decisions = frame["decision"].value_counts().iter_rows()
         counts: Counter[Hashable] = Counter({("decision", str(label)): n for label, n in decisions})
         if self.outlier:
@@ -200,7 +185,6 @@ class _Prediction:
         return counts
 
     def open(self, source: Source) -> InputTable:
-        """A table with the columns of the model, and none of those that are added."""
         from deciban.cli.features import open_features
 
         table = open_features(self.model.columns_, source)
@@ -208,11 +192,9 @@ class _Prediction:
         return table
 
     def evidence(self, source: Source) -> list[Evidence]:
-        """The evidence of all rows, in batches."""
         return [self.model.evidence(X) for _, X in self._batches(self.open(source)) if len(X)]
 
     def frames(self, source: Source) -> Iterator[pl.DataFrame]:
-        """The columns that are carried along and those that are added, some rows at a time."""
         import polars as pl
 
         table = self.open(source)
@@ -224,7 +206,6 @@ class _Prediction:
             yield frame.select(carried).hstack(added) if carried else added
 
     def _batches(self, table: InputTable) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        """Rows of the table, and what the model takes of them."""
         from deciban.cli.features import read_rows
 
         start = table.first
@@ -244,7 +225,6 @@ class _Prediction:
         return {name: values[:0] for name, values in row.items()}
 
     def _columns(self, X: pl.DataFrame) -> dict[str, Any]:
-        """The columns to add, by name."""
         from deciban.cli.operating import answer_columns, decision_columns
 
         evidence = self.model.evidence(X)
