@@ -186,10 +186,25 @@ def open_features(columns: Columns, source: Source) -> Table:
     return table
 
 
-def open_model(path: Path, source: str) -> tuple[Any, Table]:
-    """The model in a file, and a table with all of the columns that it was fitted to."""
-    estimator = load_model(path)
-    return estimator, open_features(estimator.columns_, source)
+def read_features(
+    estimator: Any, source: Source, label: str | None = None, option: str = ""
+) -> tuple[Table, pl.DataFrame]:
+    """A table with the columns of a model, and its rows with the label that an option names."""
+    table = open_features(estimator.columns_, source)
+    more = [] if label is None else [table.require_column(label, option)]
+    frame = table.read(list(dict.fromkeys([*more, *estimator.columns_.names])))
+    if not len(frame):
+        raise table.error("has no rows. Give a table with samples.")
+    return table, frame
+
+
+def read_samples(
+    estimator: Any, source: Source, label: str, option: str
+) -> tuple[pl.DataFrame, np.ndarray]:
+    """Rows that a model takes, and their labels."""
+    table, frame = read_features(estimator, source, label, option)
+    labels, codes = encode_labels(Column(frame[label], table.name))
+    return read_rows(estimator.columns_, frame, table.name), label_array(labels)[codes]
 
 
 def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0) -> pl.DataFrame:

@@ -70,6 +70,11 @@ def parse_prior(
     return found
 
 
+def setting_files(*texts: str | None) -> list[str]:
+    """Priors and costs that name a file."""
+    return [text for text in texts if text and is_file(text)]
+
+
 def is_file(text: str) -> bool:
     """Whether a text names a file."""
     try:

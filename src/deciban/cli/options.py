@@ -137,9 +137,12 @@ class ScoreOptions:
         """Names of the columns of the classes, with * for the class."""
         return self.scores if self.scores is not None and "*" in self.scores else None
 
-    def inputs(self, source: str) -> tuple[str, ...]:
-        """The files that are read for the scores of a source, and this one first."""
-        return (source,) if self.key is None else (source, self.key)
+    def inputs(self, source: str) -> list[str]:
+        """The local files that are read for the scores of a source."""
+        from deciban.cli.files import find_files, is_address
+
+        given = [source] if self.key is None else [source, self.key]
+        return [file for one in given if not is_address(one) for file in find_files(one)]
 
     def split_among(self, n_tables: int) -> list[Self]:
         """The options of each table; --llr may have a name for each."""

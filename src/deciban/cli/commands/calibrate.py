@@ -69,7 +69,6 @@ def calibrate(
     from deciban._persistence.files import write_atomically
     from deciban._workers import open_workers
     from deciban.cli import calibrators
-    from deciban.cli.files import find_files
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.score_parts import is_in_parts, open_score_parts
@@ -79,8 +78,7 @@ def calibrate(
         raise InputError(f"--resamples must be 0, or at least {_MIN_RESAMPLES}; got {resamples}.")
     measures = [] if quality is None else split_names(quality)
     blank = calibrators.make_calibrator(method, bounded, measures)
-    local = [one for one in columns.inputs(table) if "://" not in one]
-    inputs = [file for one in local for file in find_files(one)]
+    inputs = columns.inputs(table)
     require_outputs({"--output": output, "--report": report}, tuple(inputs), force=force)
     hashes, source = hash_inputs(inputs), name_source(table)
     scored: Any

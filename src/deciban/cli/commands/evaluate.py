@@ -40,9 +40,9 @@ def evaluate(
     ] = None,
     require: Annotated[
         list[str] | None,
-        option("Acceptance criteria, with the keys of --json: 'cllr<0.1' or 'eer<2%' for a value, "
-               "'cllr.high<0.1' for the end of its interval, separated by commas. The exit status is 3 if one fails.",
-               "CRITERIA", "--require"),
+        option("Acceptance criteria with the keys of --json, separated by commas: 'cllr<0.1' or "
+               "'eer<2%' for a value, 'cllr.high<0.1' for the end of its interval. The exit status "
+               "is 3 if one fails.", "CRITERIA", "--require"),
     ] = None,
     workers: opt.Workers = None,
     report: opt.Report = None,
@@ -63,12 +63,13 @@ def evaluate(
     """
     from deciban._workers import open_workers
     from deciban.assessment.verdicts import apply_criteria
+    from deciban.cli.operating import setting_files
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
     from deciban.cli.score_parts import is_in_parts
 
     criteria = parse_criteria(require or ())
-    inputs = _find_inputs(table, columns, options)
+    inputs = [*columns.inputs(table), *setting_files(options.prior, options.costs)]
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
     if is_in_parts(table, columns, asked=workers is not None):
@@ -153,18 +154,6 @@ def _assess_parts(
     return _Judged(found, scored, y_true, some.data.evidence, rows=some.numbers + 1)
 
 
-def _find_inputs(
-    source: str, columns: opt.ScoreOptions, options: opt.AssessmentOptions
-) -> list[str]:
-    """The files that are read: scores, labels, and those that hold the prior and the costs."""
-    from deciban.cli.files import find_files
-    from deciban.cli.operating import is_file
-
-    settings = (one for one in (options.prior, options.costs) if one and is_file(one))
-    local = (one for one in columns.inputs(source) if "://" not in one)
-    return [*(file for one in local for file in find_files(one)), *settings]
-
-
 def _settings(options: opt.AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     from deciban.cli.identifiers import design_settings
 
@@ -237,6 +226,7 @@ def compare(
     """
     from deciban import assessment
     from deciban.cli.identifiers import design_columns
+    from deciban.cli.operating import setting_files
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
 
@@ -246,11 +236,8 @@ def compare(
             "file, or use `deciban evaluate`."
         )
     each = columns.split_among(len(tables))
-    inputs = [
-        file
-        for table, its in zip(tables, each, strict=True)
-        for file in _find_inputs(table, its, options)
-    ]
+    inputs = [file for table, its in zip(tables, each, strict=True) for file in its.inputs(table)]
+    inputs += setting_files(options.prior, options.costs)
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes, sources = hash_inputs(inputs), [name_source(table) for table in tables]
     scored = read_systems(tables, each, id_column, design_columns(options))

@@ -14,7 +14,6 @@ from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
 
     from deciban.evidence import Evidence
 
@@ -52,19 +51,16 @@ def explain(
 
     Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html
     """
-    from deciban.cli.features import open_model, read_rows
-    from deciban.cli.operating import is_file, parse_costs, parse_prior
+    from deciban.cli.features import load_model, read_features, read_rows
+    from deciban.cli.operating import parse_costs, parse_prior, setting_files
     from deciban.cli.outputs import require_outputs
 
     if (validation is None) != (label is None) or (validation is not None and report is None):
         raise InputError("--validation, --label and --report belong together. Give all three.")
-    settings = [one for one in (prior, costs) if one and is_file(one)]
-    inputs = (str(model), table, validation, background, *settings)
+    inputs = (str(model), table, validation, background, *setting_files(prior, costs))
     require_outputs({"--report": report}, inputs, force=force)
-    estimator, source = open_model(model, table)
-    frame = source.read(estimator.columns_.names)
-    if not len(frame):
-        raise source.error("has no rows. Give a table with samples.")
+    estimator = load_model(model)
+    source, frame = read_features(estimator, table)
     if not 1 <= row <= len(frame):
         raise InputError(f"--row must be from 1 to {len(frame):,}, the rows of {source.name}.")
     X = read_rows(estimator.columns_, frame[row - 1 : row], source.name, row - 1)
@@ -116,37 +112,21 @@ def _write_case(
     write_atomically(path, case_report(evidence, provenance=record, **case), replace=force)
 
 
-def _read(estimator: Any, table: str, label: str | None = None) -> tuple[Any, pl.DataFrame]:
-    from deciban.cli.features import open_features
-
-    source = open_features(estimator.columns_, table)
-    names = estimator.columns_.names
-    more = [] if label is None else [source.require_column(label, "--label")]
-    frame = source.read(list(dict.fromkeys([*more, *names])))
-    if not len(frame):
-        raise source.error("has no rows. Give a table with samples.")
-    return source, frame
-
-
 def _validate(
     estimator: Any, table: str | None, label: str | None
 ) -> tuple[np.ndarray, Evidence] | None:
     if table is None or label is None:
         return None
-    from deciban._validation.labels import label_array
-    from deciban.cli.cells import Column, encode_labels
-    from deciban.cli.features import read_rows
+    from deciban.cli.features import read_samples
 
-    source, frame = _read(estimator, table, label)
-    labels, codes = encode_labels(Column(frame[label], source.name))
-    unknown = [one for one in labels if one not in estimator.classes_.tolist()]
+    X, y = read_samples(estimator, table, label, "--label")
+    unknown = [one for one in y.tolist() if one not in estimator.classes_.tolist()]
     if unknown:
-        raise source.error(
-            f"has the class {unknown[0]!r} in {label}, which the model does not know. Leave out "
-            f"its rows, or name another --label."
+        raise InputError(
+            f"{table} has the class {unknown[0]!r} in {label}, which the model does not know. "
+            f"Leave out its rows, or name another --label."
         )
-    X = read_rows(estimator.columns_, frame, source.name)
-    return label_array(labels)[codes], estimator.evidence(X)
+    return y, estimator.evidence(X)
 
 
 def _contributions(
@@ -155,11 +135,11 @@ def _contributions(
     """The contribution of each feature to the LLR of the two most probable classes, in decibans."""
     import numpy as np
 
-    from deciban.cli.features import read_rows, share_types
+    from deciban.cli.features import read_features, read_rows, share_types
     from deciban.explanation import shapley_compositions
 
     names = estimator.columns_.names
-    source, frame = _read(estimator, background)
+    source, frame = read_features(estimator, background)
     some = np.unique(np.linspace(0, len(frame) - 1, _MAX_BACKGROUND).astype(int))
     rows = read_rows(estimator.columns_, frame, source.name)[some]
     explained = shapley_compositions(
@@ -181,20 +161,15 @@ def _contributions(
         "exact": explained.is_exact,
         "base_deciban": float(explained.base.llr(a, b, "deciban")[0]),
         "features": [
-            {
-                "feature": str(explained.features[k]),
-                "value": _as_plain(X[names[k]][0]),
-                "deciban": float(llrs[0, k]),
-                "standard_error": float(errors[0, k]),
-            }
+            {"feature": str(explained.features[k]), "value": _as_plain(X[names[k]][0]),
+             "deciban": float(llrs[0, k]), "standard_error": float(errors[0, k])}
             for k in order
         ],
         "total_deciban": float(explained.total.llr(a, b, "deciban")[0]),
-    }
+    }  # fmt: skip
 
 
 def _as_plain(value: Any) -> Any:
-    """A cell as JSON has it: dates become text."""
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

@@ -70,23 +70,16 @@ def _read(table: str, model: Path | None, columns: opt.ScoreOptions) -> dict[str
         for note in scored.notes:
             echo(note, err=True)
         return {"evidence": scored.evidence, "y_true": scored.y_true}
-    from deciban._validation.labels import label_array
-    from deciban.cli.cells import Column, encode_labels
-    from deciban.cli.features import open_model, read_rows
+    from deciban.cli.features import load_model, read_features, read_rows, read_samples
 
     if columns != opt.ScoreOptions(columns.labels) or columns.key is not None:
         raise InputError("--model computes the scores. Leave out options about scores.")
-    estimator, source = open_model(model, table)
-    more = [] if columns.truth is None else [source.require_column(columns.truth, "--truth")]
-    frame = source.read(list(dict.fromkeys([*estimator.columns_.names, *more])))
-    if not len(frame):
-        raise source.error("has no rows. Give a table with samples.")
-    y_true = None
-    if more:
-        labels, codes = encode_labels(Column(frame[more[0]], source.name))
-        y_true = label_array(labels)[codes]
-    X = read_rows(estimator.columns_, frame, source.name)
-    return {"model": estimator, "X": X, "y_true": y_true}
+    estimator = load_model(model)
+    if columns.truth is None:
+        source, frame = read_features(estimator, table)
+        return {"model": estimator, "X": read_rows(estimator.columns_, frame, source.name)}
+    X, y = read_samples(estimator, table, columns.truth, "--truth")
+    return {"model": estimator, "X": X, "y_true": y}
 
 
 def example(

@@ -66,7 +66,7 @@ def monitor(
     from deciban.cli.provenance import UNMET
     from deciban.monitoring import Monitor
 
-    _check_options(columns, state, alpha)
+    _check_options(columns, state)
     current = Monitor.load(state) if state is not None and state.exists() else None
     if current is not None:
         _check_same(current, mix, classes, alpha, restart)
@@ -93,7 +93,9 @@ def monitor(
         raise typer.Exit(UNMET)
 
 
-def _check_options(columns: opt.ScoreOptions, state: Path | None, alpha: float | None) -> None:
+def _check_options(columns: opt.ScoreOptions, state: Path | None) -> None:
+    from deciban.cli.outputs import require_outputs
+
     if columns.key is not None:
         raise InputError(
             "The rows of a monitor come in one order, and a key has another. Give a table with "
@@ -104,13 +106,7 @@ def _check_options(columns: opt.ScoreOptions, state: Path | None, alpha: float |
             "--posteriors must be the prior that they contain, whatever rows come; got empirical. "
             "Give 'a=0.5,b=0.5', or uniform."
         )
-    if state is not None and (state.is_dir() or not state.parent.is_dir()):
-        raise InputError(
-            f"--state must be a file in a folder that exists; got {quote(str(state))}. Make the "
-            f"folder, or name a file in it."
-        )
-    if alpha is not None and not 0 < alpha < 1:
-        raise InputError(f"--alpha must lie between 0 and 1; got {alpha:g}. Give 0.01.")
+    require_outputs({"--state": state}, force=True)
 
 
 def _parse_mix(mix: str | None, classes: tuple[Hashable, ...]) -> Any:
