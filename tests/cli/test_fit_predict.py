@@ -599,8 +599,8 @@ def test_an_error_that_can_be_read_in_two_ways_is_refused():
 
     classes = ("a", "a>b", "b>c", "c")
     with pytest.raises(InputError, match="can be read in 2 ways"):
-        parse_costs("a>b>c=5", "--costs", classes)
-    C = parse_costs("a>c=5,a>b>a=7", "--costs", classes)
+        parse_costs("a>b>c=5", classes)
+    C = parse_costs("a>c=5,a>b>a=7", classes)
     assert (C[0, 3], C[1, 0], C.sum()) == (5, 7, 22)
     with pytest.raises(InputError, match=r"f=0\.167,…'"):
         parse_prior("a", "--prior", ("c", "d", "e", "f", "g", "h"))

@@ -35,39 +35,54 @@ def parse_prior(
     """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), or ``empirical`` (from the counts).
 
     A name with a comma is written in double quotes. One class may be left out and gets the rest.
-    The text may also name a table with the class in its first column and its probability in the
-    second.
+    The text may also name a table of classes and probabilities.
     """
     if text is None or text == "uniform":
         return None
     if text == "empirical" and counts is not None:
         return {label: n / sum(counts) for label, n in zip(classes, counts, strict=True)}
-    if "=" not in text and is_file(text):
-        pairs = _read_pairs(text, option)
-    else:
-        pairs = _split_pairs(text, option, classes, counts is not None)
     found: dict[Hashable, float] = {}
-    for name, number in pairs:
+    for name, number in _split_shares(text, option, classes, counts is not None):
         label = find_class(name, option, classes)
         if label in found:
-            raise InputError(f"{option} must name each class once; it names {label} twice.")
-        found[label] = _parse_share(number, option, text)
+            raise InputError(f"{option} names {label} twice. Name each class once.")
+        digits = number.strip()
+        share = _parse_number(digits.removesuffix("%"), option, text)
+        found[label] = share / (100 if digits.endswith("%") else 1)
     rest = [label for label in classes if label not in found]
     if len(rest) == 1 and sum(found.values()) < 1 - _ROUNDING:
         found[rest.pop()] = 1 - sum(found.values())
     if rest:
-        missing = [quote_name(label) for label in rest]
         raise InputError(
-            f"{option} must name every class; it lacks {join_words(missing, 5)}. Write "
-            f"'{_example_prior(classes)}'."
+            f"{option} must name every class; it lacks {join_words(map(quote_name, rest), 5)}. "
+            f"Write '{_example_prior(classes)}'."
         )
     smallest, total = min(found.values()), sum(found.values())
     if smallest <= 0 or abs(total - 1) > _ROUNDING:
         what = f"one of them is {smallest:g}" if smallest <= 0 else f"they sum to {total:g}"
-        raise InputError(
-            f"{option} must be probabilities above zero that sum to one; {what}. Change them."
-        )
+        raise InputError(f"{option} must be probabilities above zero that sum to one; {what}.")
     return found
+
+
+def _split_shares(
+    text: str, option: str, classes: Classes, empirical: bool
+) -> list[tuple[str, str]]:
+    if "=" not in text and is_file(text):
+        frame = read_table(text)
+        if frame.width != 2:
+            raise InputError(
+                f"{option} takes a table of two columns, classes and probabilities; {text} has "
+                f"{frame.width}."
+            )
+        return [(str(name), str(number)) for name, number in frame.iter_rows()]
+    pairs = [unquote(part).rpartition("=") for part in split(text)]
+    if not all(equals for _, equals, _ in pairs):
+        words = "'uniform', 'empirical'" if empirical else "'uniform'"
+        raise InputError(
+            f"{option} must be like '{_example_prior(classes)}', {words} or a table of classes "
+            f"and probabilities; got {quote(text)}. Put names with commas in double quotes."
+        )
+    return [(unquote(name), number) for name, _, number in pairs]
 
 
 def setting_files(*texts: str | None) -> list[str]:
@@ -110,68 +125,67 @@ def _read_pairs(text: str, option: str) -> list[tuple[str, object]]:
     return [(str(name), number) for name, number in frame.iter_rows()]
 
 
-def parse_costs(text: str | None, option: str, classes: Classes) -> NDArray[np.float64] | None:
+def parse_costs(text: str | None, classes: Classes) -> NDArray[np.float64] | None:
     """Costs, with the true class on rows, from ``a>b=5,b>a=1`` or a table.
 
-    ``a>b=5``: deciding b when a is true costs 5. Errors that are not named cost 1, right decisions
-    nothing. A table has the true class in its first column and one column for each decision.
+    ``a>b=5``: deciding b when a is true costs 5. Other errors cost 1, correct decisions nothing. A
+    table has the true class in its first column and one column for each decision.
     """
     if text is None:
         return None
     if ">" not in text:
-        return _read_costs(text, option, classes)
+        return _read_costs(text, classes)
     found: dict[tuple[Hashable, Hashable], float] = {}
     for part in split(text):
         pair, equals, number = unquote(part).rpartition("=")
         if not equals or ">" not in pair:
             raise InputError(
-                f"{option} must be like '{_example_cost(classes)}', or a table; got {quote(text)}. "
+                f"--costs must be like '{_example_cost(classes)}', or a table; got {quote(text)}. "
                 f"{_HOW_COSTS}, names with commas or > in double quotes."
             )
-        error = _find_error(pair, option, classes)
+        error = _find_error(pair, classes)
         if error in found:
-            raise InputError(f"{option} must name each error once; it names {quote(pair)} twice.")
-        found[error] = _parse_number(number, option, text)
+            raise InputError(f"--costs must name each error once; it names {quote(pair)} twice.")
+        found[error] = _parse_number(number, "--costs", text)
     return cost_matrix(found, tuple(classes))
 
 
-def _find_error(pair: str, option: str, classes: Classes) -> tuple[Hashable, Hashable]:
+def _find_error(pair: str, classes: Classes) -> tuple[Hashable, Hashable]:
     """The true and the decided class; classes may have > in their names."""
     words = split(pair, ">")
-    sides = [
-        (unquote(">".join(words[:k])), unquote(">".join(words[k:]))) for k in range(1, len(words))
-    ]
-    if not sides and unquote(pair) != pair:  # all of it in quotes
-        return _find_error(unquote(pair), option, classes)
-    if not sides:
-        raise InputError(f"{option} must close its quotes; got {quote(pair)}. {_HOW_COSTS}.")
+    if len(words) == 1:
+        if unquote(pair) != pair:  # all of it in quotes
+            return _find_error(unquote(pair), classes)
+        raise InputError(f"--costs must close its quotes; got {quote(pair)}. {_HOW_COSTS}.")
+    sides = [[unquote(">".join(words[:k])), unquote(">".join(words[k:]))]
+             for k in range(1, len(words))]  # fmt: skip
     names = {str(label) for label in classes}
-    known = [both for both in sides if all(side.strip() in names for side in both)]
+    known = [both for both in sides if {side.strip() for side in both} <= names]
     if len(known) > 1:
         raise InputError(
-            f"{option} must be unambiguous; {quote(pair)} can be read in {len(known)} ways. Give a "
+            f"--costs must be unambiguous; {quote(pair)} can be read in {len(known)} ways. Give a "
             f"table of costs."
         )
-    truth, decision = (find_class(one, option, classes) for one in (known or sides)[0])
+    truth, decision = (find_class(side, "--costs", classes) for side in (known or sides)[0])
     return truth, decision
 
 
-def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]:
+def _read_costs(text: str, classes: Classes) -> NDArray[np.float64]:
     if not is_file(text):
         raise InputError(
-            f"{option} must be like '{_example_cost(classes)}', or a table that exists; got "
+            f"--costs must be like '{_example_cost(classes)}', or a table that exists; got "
             f"{quote(text)}. {_HOW_COSTS}."
         )
     frame = read_table(text)
-    rows = [find_class(str(one), option, classes) for one in frame.to_series(0).to_list()]
-    names = [find_class(name, option, classes) for name in frame.columns[1:]]
+    rows = [find_class(str(one), "--costs", classes) for one in frame.to_series(0).to_list()]
+    names = [find_class(name, "--costs", classes) for name in frame.columns[1:]]
     if sorted(map(str, rows)) != sorted(map(str, classes)) or set(names) != set(classes):
         raise InputError(
-            f"{option} must be a table with one row and one column for each class; {text} has rows "
+            f"--costs must be a table with one row and one column for each class; {text} has rows "
             f"{join_words(rows, 5)} and columns {join_words(names, 5)}. Add what is missing."
         )
     found = {
-        (i, j): _parse_number(value, option, text)
+        (i, j): _parse_number(value, "--costs", text)
         for i, (_, *values) in zip(rows, frame.rows(), strict=True)
         for j, value in zip(names, values, strict=True)
     }
@@ -233,13 +247,6 @@ def find_class(text: str, option: str, classes: Classes) -> Hashable:
         f"{option} must name one of the classes {join_words(map(quote_name, names), 10)}; got "
         f"{quote(wanted)}.{hint or ' Check its spelling.'}"
     )
-
-
-def _parse_share(value: object, option: str, text: str) -> float:
-    """A probability, which may be a percentage."""
-    digits = str(value).strip()
-    percent = digits.endswith("%")
-    return _parse_number(digits.removesuffix("%"), option, text) / (100 if percent else 1)
 
 
 def _parse_number(value: object, option: str, text: str) -> float:

@@ -316,7 +316,7 @@ def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decid
     return partial(
         decision_columns,
         prior=parse_prior(prior, "--prior", classes),
-        costs=parse_costs(costs, "--costs", classes),
+        costs=parse_costs(costs, classes),
     )
 
 

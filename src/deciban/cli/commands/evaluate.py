@@ -168,7 +168,7 @@ def _operating_settings(
 
     return {
         "prior": parse_prior(options.prior, "--prior", classes, counts),
-        "costs": parse_costs(options.costs, "--costs", classes),
+        "costs": parse_costs(options.costs, classes),
         **parse_points(options.dcf or (), len(classes)),
         "n_resamples": options.resamples,
         "rng": 0,

@@ -68,7 +68,7 @@ def explain(
     classes, counts = evidence.classes, estimator.class_counts_.tolist()
     before = parse_prior(prior, "--prior", classes, counts)
     weights = None if prior == "empirical" else before
-    decision = evidence.decide(parse_costs(costs, "--costs", classes), before)[0]
+    decision = evidence.decide(parse_costs(costs, classes), before)[0]
     groups = _groups(evidence, estimator)
     found = {"row": row, **_explain(evidence, groups, before, weights, decision),
              "less_likely_than_this": float(estimator.outlier_score(X)[0])}  # fmt: skip

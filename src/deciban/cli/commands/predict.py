@@ -111,7 +111,7 @@ def _make_job(
     classes = tuple(estimator.classes_.tolist())
     counts = estimator.class_counts_.tolist()
     before = None if prior == "estimate" else parse_prior(prior, "--prior", classes, counts)
-    prices = parse_costs(costs, "--costs", classes)
+    prices = parse_costs(costs, classes)
     tree = None if hierarchy is None else read_hierarchy(hierarchy, classes)
     return _Prediction(estimator, outlier, before, prices, tree, confidence or 0.95)
 
