@@ -25,10 +25,6 @@ PAGES = {
 LAYERS = dict(
     re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGES["docs/contributing/data-flow.md"], re.MULTILINE)
 )
-    path.stem
-    for path in (PACKAGE / "cli" / "commands").glob("*.py")
-    if path.stem != "__init__" and "\nEXAMPLE = " in path.read_text(encoding="utf-8")
-]
 
 
 def is_module(*parts):
