@@ -16,11 +16,12 @@ from deciban.assessment.systems import Judged, Setting, Subsample, System, Words
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import (
+    MANY_FOLDS,
     FoldMaps,
     fit_maps,
     gram_schmidt_ilr,
     improve_maps,
-    split_folds,
+    recalibrate_posteriors,
 )
 from deciban.metrics.designs import Design
 from deciban.metrics.intervals import (
@@ -46,10 +47,8 @@ from deciban.metrics.units import (
     mean_intervals,
 )
 
-_FOLDS = 5
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
-_SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
 class SeveralClassSystem(System):
@@ -113,10 +112,9 @@ class SeveralClassSystem(System):
             intervals = self._own_estimates(plan)
         else:
             both = self._read(other.number).subtract(other._read(self.number))
-            systems = [self.costs, other.costs]
-            intervals = mean_intervals(both, plan, systems)
+            intervals = mean_intervals(both, plan, [self.costs, other.costs])
             intervals["accuracy"] = self._accuracy_interval(plan, other)
-            worst = _error_costs(self.setting, len(self.classes))
+            worst = _error_costs(self.setting)
             for key in [key for key in intervals if key in self.costs.turned and has_sides(key)]:
                 apart = self._cost_interval(both, key, worst[key], plan, other.number)
                 intervals[key] = hull(intervals[key], apart)
@@ -134,9 +132,8 @@ class SeveralClassSystem(System):
         if "saving" in intervals:
             _bound_calibration(intervals, self.values["calibration"])
         if "decision_loss" in intervals:
-            worst = _error_costs(self.setting, len(self.classes))["expected_cost"]
-            unit = _unit_of_costs(self.setting)
-            seen = self._cost_interval(self.costs, "decision_loss", worst / unit, plan)
+            worst = _error_costs(self.setting)["expected_cost"] / _unit_of_costs(self.setting)
+            seen = self._cost_interval(self.costs, "decision_loss", worst, plan)
             intervals["decision_loss"] = hull(intervals["decision_loss"], seen)
         intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         return intervals
@@ -245,7 +242,7 @@ def _sample_costs(
         actual[key] = detection.sample_costs(data) / unit
     if len(setting.points) > 1:
         actual["c_primary"] = np.mean([actual[key] for key in setting.point_keys], axis=0)
-    worst = _error_costs(setting, len(data.counts))
+    worst = _error_costs(setting)
     mirrored |= {key: costs[truth] for key, costs in worst.items()}
     costs = SampleCosts(actual, mirrored, given.correct)
     if recalibrated is None:
@@ -264,14 +261,14 @@ def _sample_costs(
     return costs
 
 
-def _error_costs(setting: Setting, n_classes: int) -> dict[str, Floats]:
+def _error_costs(setting: Setting) -> dict[str, Floats]:
     """Cost of an error in each class, by key."""
     found = {}
     if setting.costs is not None:
         found["expected_cost"] = setting.prior * setting.costs.max(axis=1)
     for key, detection in setting.languages.items():
         unit = 1.0 if key == "c_avg" else detection.no_evidence
-        found[key] = detection.error_costs(np.arange(n_classes)) / unit
+        found[key] = detection.error_costs(np.arange(len(setting.prior))) / unit
     if len(setting.points) > 1:
         found["c_primary"] = np.mean([found[key] for key in setting.point_keys], axis=0)
     return found
@@ -290,24 +287,6 @@ def _expected_errors(log_p: Floats) -> Floats:
     return np.exp(logsumexp(others, axis=1))
 
 
-def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Floats] | None:
-    """Held-out log-posteriors, and those by one map; None if nothing can be fitted.
-
-    Folds are dealt to samples sorted by their evidence, so that their order does not matter.
-    """
-    fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
-    if fewest < 2 or np.isinf(values).any():
-        return None
-    order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
-    l, codes, back = gram_schmidt_ilr(data)[order], data.codes[order], np.argsort(order)
-    fold = split_folds(codes, min(_FOLDS, fewest), None, 0)
-    maps = fit_maps(l, codes, fold, prior)
-    if maps is None:
-        return None
-    held_out, fitted = maps.apply(l, fold)
-    return held_out[back], fitted[back]
-
-
 def judge_posteriors(
     samples: Sequence[Labelled],
     tallies: Sequence[Tally],
@@ -315,8 +294,8 @@ def judge_posteriors(
     plan: Plan,
     design: Design,
 ) -> list[System]:
-    after = [_recalibrated_posteriors(data, setting.prior) for data in samples]
-    columns = _system_columns(samples, after, setting, _FOLDS)
+    after = [recalibrate_posteriors(data, setting.prior) for data in samples]
+    columns = _system_columns(samples, after, setting, MANY_FOLDS)
     systems: list[System] = []
     for k, (data, tally) in enumerate(zip(samples, tallies, strict=True)):
         pairwise = pairwise_costs(data)

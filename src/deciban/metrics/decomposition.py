@@ -25,6 +25,8 @@ from deciban.metrics.partitions import FOLDS, Partitions, Rows, folds_of
 from deciban.metrics.pav import pool_with_misleading
 from deciban.simplex import Basis, logparts
 
+MANY_FOLDS = 5  # in memory
+_SORTED_BY = 3  # columns of evidence that define an order of the samples
 _MAX_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _STEPS = 12  # of Newton's, each a pass over the samples; separable classes would take many
 _LARGEST = 1e100  # nats; squares of larger ones overflow
@@ -284,6 +286,24 @@ def _hold_out(maps: Sequence[PosteriorMap], l: Floats, fold: NDArray[Any]) -> Fl
         if (rows := fold == k).any():
             log_p[rows] = one(l[rows])
     return log_p
+
+
+def recalibrate_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Floats] | None:
+    """Held-out log-posteriors, and those by one map; None if nothing can be fitted.
+
+    Folds are dealt to samples sorted by their evidence, so that their order does not matter.
+    """
+    fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
+    if fewest < 2 or np.isinf(values).any():
+        return None
+    order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
+    l, codes, back = gram_schmidt_ilr(data)[order], data.codes[order], np.argsort(order)
+    fold = split_folds(codes, min(MANY_FOLDS, fewest), None, 0)
+    maps = fit_maps(l, codes, fold, prior)
+    if maps is None:
+        return None
+    held_out, fitted = maps.apply(l, fold)
+    return held_out[back], fitted[back]
 
 
 def improve_maps(
