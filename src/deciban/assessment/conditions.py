@@ -31,13 +31,13 @@ class Conditions:
     Attributes
     ----------
     column : str
-        What the conditions are values of.
+        The name that the conditions are values for, such as "channel".
     pooled : Assessment
-        Of all samples.
+        All samples together.
     assessments : dict of Assessment
         By condition.
     lacking : dict of tuple of int
-        Number of samples of each class in conditions that lack a class; these have no assessment.
+        Samples per class in conditions that lack a class; these have no assessment.
 
     See Also
     --------
@@ -160,7 +160,7 @@ def assess_by(
     by : array of shape (n_samples,)
         The condition of each sample, such as its channel.
     column : str, default "condition"
-        What the conditions are values of.
+        The name that the conditions are values for.
     track : callable, optional
         Wraps the iteration over the conditions to show its progress, as tqdm does.
     **settings

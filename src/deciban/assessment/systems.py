@@ -92,7 +92,7 @@ def read_options(
     n_resamples: int = 1000,
     rng: Seed = 0,
 ) -> tuple[Setting, Plan]:
-    """Check the options of :func:`assess`: what is computed, and how intervals are."""
+    """Check the options of :func:`assess`."""
     plan = make_plan(confidence, n_resamples, rng)
     setting = Setting(
         np.exp(log_prior(prior, classes, 1)[0]), None, read_operating_points(operating_points)

@@ -42,34 +42,33 @@ def case_report(
 ) -> str:
     """One page on one sample, as HTML that opens anywhere and loads nothing.
 
-    It is meant for readers who are no statisticians: what was found in words, how the posterior
-    follows from a prior that the reader moves, and what the evidence does not say.
+    It is written for readers who are no statisticians: the result in words, the posterior under a
+    prior that the reader moves, and the limits.
 
     Parameters
     ----------
     evidence : Evidence
-        Of one sample.
+        One sample.
     title : str
-        Title of the page.
     lead : str
-        What the sample is.
+        Description of the sample.
     groups : sequence of pairs of lists of classes, optional
-        Further questions to answer: each sets one group of classes against another. The first
-        question is always the likeliest class against all others, unless there are two classes.
+        Further questions: each sets one group of classes against another. The first question is
+        always the likeliest class against all others, unless there are two classes.
     prior : array or mapping, default uniform
-        Prior of the posterior of each class.
+        Prior for the posteriors.
     weights : array or mapping, default uniform
-        Prior of the classes within a group.
+        Prior for the classes within a group.
     interval : tuple of two float, optional
-        Interval of the LLR of the second of two classes, in nats.
+        Interval for the LLR in favor of the second of two classes, in nats.
     validation : pair of true classes and Evidence, optional
-        Samples of the same model whose class is known, and which it has not seen.
+        Labeled samples that the model has not seen.
     measurements : dict, optional
-        What was measured on the sample, by name.
+        Measurements on the sample, by name.
     typicality : float, optional
-        Share of the rows that the model was fitted to which are less likely than this one.
+        Share of the training rows that are less likely than this one.
     decision : label, optional
-        The class that was decided for, with the costs that were given.
+        The decision under the costs that were given.
     provenance : dict, optional
         As for :func:`deciban.report.report`.
 

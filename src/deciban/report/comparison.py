@@ -55,15 +55,13 @@ def comparison_report(
     systems : dict of Evidence by name
         Over the same classes, with the same samples on the same rows.
     title : str
-        Title of the page.
     comparison : Comparison, default ``compare(y_true, systems, **settings)``
-        Comparison of the same systems.
     settings : dict, optional
-        What :func:`deciban.compare` was given, such as the prior, the costs and the groups.
+        Options for :func:`deciban.compare`, such as the prior, the costs and the groups.
     descriptions : dict of str by name, optional
-        What each system is.
+        Descriptions of the systems.
     provenance : dict, optional
-        How the numbers came about, as for :func:`deciban.report.report`.
+        As for :func:`deciban.report.report`.
 
     Returns
     -------
@@ -110,24 +108,23 @@ def calibration_report(
     provenance: Mapping[str, Any] | None = None,
     groups: ArrayLike | None = None,
 ) -> str:
-    """One page on what calibration has changed, as HTML that opens anywhere and loads nothing.
+    """One page on the effect of calibration, as HTML that opens anywhere and loads nothing.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
         True classes; every class must occur.
     before, after : Evidence
-        Evidence of the same samples; that after calibration by fits to the other samples.
+        Evidence on the same samples, held out in the fits behind the second.
     title : str
-        Title of the page.
     folds : int
-        Number of parts of the samples, each of which was calibrated by a fit to the others.
+        Number of folds.
     notes : tuple of str
-        What a reader should know about the calibrator.
+        Notes on the calibrator.
     descriptions, provenance
         As for :func:`comparison_report`.
     groups : array of shape (n_samples,), optional
-        What samples share, such as the speaker: resamples draw whole groups.
+        Such as the speaker: resamples draw whole groups.
 
     Returns
     -------

@@ -67,11 +67,10 @@ def report(
     provenance: Mapping[str, Any] | None = None,
     rows: ArrayLike | None = None,
 ) -> str:
-    """One page on a set of evidence, as HTML that opens anywhere and loads nothing.
+    """One page on evidence, as HTML that opens anywhere and loads nothing.
 
-    A summary in words comes first, then every figure with the numbers behind it, or the reason why
-    it cannot be drawn. However many samples there are, figures hold bins and at most a few hundred
-    points.
+    A summary in words comes first, then every figure with its numbers, or the reason why it cannot
+    be drawn. With many samples, figures show a random part.
 
     Parameters
     ----------
@@ -80,21 +79,18 @@ def report(
     evidence : Evidence
         With two classes, LLRs are in favor of the second.
     title : str
-        Title of the page.
     assessment : Assessment, default assess(y_true, evidence)
-        Assessment of the same samples.
     conditions : Conditions, optional
-        Assessments of the same samples by condition.
     training : list of dict, optional
-        The ``history_`` of a CDA: epoch, loss, score and seconds.
+        The ``history_`` from a CDA: epoch, loss, score and seconds.
     model_card, data_card : dict of str, optional
-        What a reader should know about the model and the data, by name.
+        Notes on the model and the data, by name.
     criteria : list of dict, optional
-        Criteria that the evidence had to meet: criterion, judged_on, found and passed.
+        Acceptance criteria: criterion, judged_on, found and passed.
     provenance : dict, optional
-        How the numbers came about, as plain data: command, date, versions, inputs and the like.
+        Command, date, versions, inputs and the like, as plain data.
     rows : array of shape (n_samples,), default 1, 2, ...
-        Row number of each sample in the table that a reader has, counted from 1.
+        Row numbers in the reader's table, counted from 1.
 
     Returns
     -------

@@ -37,7 +37,7 @@ function sentences(llr, view) {
     llr === 0 ? "A likelihood ratio of 1 says nothing: the evidence is as probable under one class as under the other."
       : `A likelihood ratio of ${ratio} for ${likelier} says: this evidence is ${ratio} times as probable if `
         + `${likelier} is true as if ${unlikelier} is.`,
-    `Who held ${target} for ${formatPercent(prior)} probable before (the prior above) should hold it for `
+    `If you thought ${target} was ${formatPercent(prior)} probable before (the prior above), it is `
       + `${formatPercent(odds / (1 + odds))} probable after. The prior is not the system's to give.`,
     found,
   ];
