@@ -55,6 +55,12 @@ def test_every_public_name_can_be_had_and_is_listed():
         _ = deciban.nothing
 
 
+def test_the_listing_of_metrics_shows_public_names_only():
+    from deciban import metrics
+
+    assert dir(metrics) == sorted(metrics.__all__)
+
+
 @pytest.mark.parametrize(
     "module",
     [
