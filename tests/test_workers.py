@@ -110,7 +110,7 @@ def test_work_that_kills_its_worker_ends_in_a_sentence(own_cluster):
 
     with open_workers(own_cluster.scheduler_address) as workers:
         results = workers.map(die, [1])
-        with pytest.raises(ClusterError, match=r"workers must survive their work; .* more memory"):
+        with pytest.raises(ClusterError, match=r"workers died of the same part, .* more memory"):
             next(results)
 
 
@@ -120,7 +120,7 @@ def test_a_lost_cluster_ends_in_a_sentence(own_cluster, monkeypatch):
         results = workers.map(abs, range(100))
         assert next(results) == 0
         own_cluster.close()
-        with pytest.raises(ClusterError, match=r"the cluster must stay up; .* was lost"):
+        with pytest.raises(ClusterError, match=r"connection to the cluster at .* was lost"):
             list(results)
 
 
@@ -157,7 +157,7 @@ def test_a_cluster_without_workers_is_refused(monkeypatch):
     monkeypatch.setattr("deciban._workers._PATIENCE", 0.3)
     with (
         start_processes(0) as empty,
-        pytest.raises(ClusterError, match=r"must have workers; .* has none"),
+        pytest.raises(ClusterError, match=r"has no workers"),
         open_workers(empty.scheduler_address),
     ):
         pass

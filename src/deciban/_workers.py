@@ -92,8 +92,8 @@ class _DaskWorkers(Workers):
                 results = self._client.gather(list(done))
         if isinstance(error, KilledWorker):
             raise ClusterError(
-                f"workers must survive their work; {error.last_worker.address} was the last of "
-                f"several that died of the same part. Give workers more memory, or fewer threads."
+                f"Several workers died of the same part, {error.last_worker.address} last. Give "
+                f"workers more memory, or fewer threads."
             )
         if error is not None:
             raise error
@@ -113,7 +113,7 @@ class _DaskWorkers(Workers):
             if isinstance(error, AttributeError) and self._client.scheduler is not None:
                 raise
             raise ClusterError(
-                f"the cluster must stay up; the connection to {self._address} was lost. Start it "
+                f"The connection to the cluster at {self._address} was lost. Start it "
                 f"again, and this command."
             ) from None
 
@@ -209,8 +209,7 @@ def _connect(address: str, packages: Sequence[str]) -> Iterator[Workers]:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError:
             raise ClusterError(
-                f"the cluster must have workers; {address} has none. Start one with: dask worker "
-                f"{address}"
+                f"The cluster at {address} has no workers. Start one with: dask worker {address}"
             ) from None
         versions: Any = client.get_versions(packages=[*_SAME, *packages])
         _require_versions(versions, packages)

@@ -369,9 +369,9 @@ def test_files_that_are_no_calibrators_are_refused(two):
     AffineCalibrator().fit(llr[:, None], y).save(bare)
     with pytest.raises(InputError, match="does not say which columns"):
         applied(bare, path)
-    with pytest.raises(InputError, match="it cannot be read"):
+    with pytest.raises(InputError, match="as a deciban file"):
         applied(path, path)
-    with pytest.raises(InputError, match="must be a file; there is none"):
+    with pytest.raises(InputError, match="not found"):
         applied(path.parent / "none.deciban", path)
 
 

@@ -558,7 +558,7 @@ def test_a_checkpoint_of_another_fit_is_refused_and_replaced_only_with_force(fol
     done(*words, "--force")
     assert not left.exists()
     left.write_text("not of deciban")
-    assert "must be a whole deciban file" in refused(*words, "--force")
+    assert "as a deciban file" in refused(*words, "--force")
     assert left.read_text() == "not of deciban"
 
 
@@ -692,7 +692,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_named(folder):
     )
     found = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
     assert found.returncode == 2
-    assert "must be a file that can be written; it cannot be (File too large)" in found.stderr
+    assert "File too large" in found.stderr
     quiet = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m deciban.cli predict no no -o x 2>&-"], check=False
     )

@@ -94,7 +94,7 @@ def test_new_files_need_no_hard_links(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a" * 5000, "nul\0", "a" * 256])
 def test_names_that_no_file_can_have_are_refused_in_a_short_sentence(name, tmp_path):
-    with pytest.raises(InputError, match="must be a file that can be written; it cannot be") as e:
+    with pytest.raises(InputError, match="Cannot write ") as e:
         write_atomically(tmp_path / name, "text")
     assert len(str(e.value)) < 500
 

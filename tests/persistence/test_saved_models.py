@@ -50,7 +50,7 @@ def reseal(path, arrays, plain):
 
 def test_a_file_without_its_checksum_is_refused(path):
     rewrite(path, lambda header: header["__metadata__"].pop("sha256"))
-    with pytest.raises(InputError, match="model must be as it was written"):
+    with pytest.raises(InputError, match="model was damaged or edited"):
         deciban.load(path)
 
 
@@ -60,7 +60,7 @@ def test_an_edited_file_is_refused(path):
         metadata["deciban"] = metadata["deciban"].replace('"a", "b"', '"b", "a"')
 
     rewrite(path, swap)
-    with pytest.raises(InputError, match="model must be as it was written"):
+    with pytest.raises(InputError, match="model was damaged or edited"):
         deciban.load(path)
 
 
@@ -80,7 +80,7 @@ def test_labels_that_would_fill_the_memory_are_refused(labels, kind, path):
     plain["state"]["classes_"] = {"labels": labels, "type": kind}
     reseal(path, arrays, plain)
     tracemalloc.start()
-    with pytest.raises(InputError, match="model must be a whole model"):
+    with pytest.raises(InputError, match="Cannot load model"):
         deciban.load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -97,7 +97,7 @@ def test_plain_data_of_other_forms_are_refused(text, path, tmp_path):
     for claim in (header, text):
         metadata = {"deciban": claim, "sha256": files._checksum(claim, arrays)}
         (tmp_path / "crafted").write_bytes(save(arrays, metadata=metadata))
-        with pytest.raises(InputError, match="crafted must be a "):
+        with pytest.raises(InputError, match="crafted"):
             deciban.load(tmp_path / "crafted")
 
 

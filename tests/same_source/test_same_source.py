@@ -447,5 +447,5 @@ def test_a_file_that_makes_no_model_is_refused(name, value, glass, tmp_path):
     model = SameSourceModel().fit(*glass)
     setattr(model, name, 0 * model._source_counts if value is None else value)
     model.save(tmp_path / "model")
-    with pytest.raises(InputError, match="model must be a whole model"):
+    with pytest.raises(InputError, match="Cannot load model"):
         deciban.load(tmp_path / "model")

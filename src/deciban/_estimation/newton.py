@@ -54,7 +54,7 @@ def minimum(
             break
     if promise > _NEARLY_FLAT:
         raise ConvergenceError(
-            f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
+            f"The recalibration did not converge: after {_STEPS} steps it could still gain "
             f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
         )
     if promise > _UNNOTICED:

@@ -104,7 +104,7 @@ def _publish_new(temporary: Path, path: Path) -> None:
 def _not_writable(path: Path, error: OSError | ValueError, remedy: str) -> InputError:
     why = getattr(error, "strerror", None) or error
     name = str(path) if len(str(path)) <= 200 else f"{str(path)[:100]!r}…"
-    return InputError(f"{name} must be a file that can be written; it cannot be ({why}). {remedy}")
+    return InputError(f"Cannot write {name}: {why}. {remedy}")
 
 
 def expand_name(name: str) -> list[str]:
@@ -189,20 +189,18 @@ def read_arrays(
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
     if not os.path.isfile(path):  # False, too, for impossible names
-        raise InputError(f"{path} must be a file; there is none. Check its spelling.")
+        raise InputError(f"{path} not found. Check its spelling.")
     try:
         arrays, metadata = _parse(path)
         plain = json.loads(metadata.get(_KEY, "null"))
     except (SafetensorError, OSError, *DECODING_ERRORS) as error:
         raise InputError(
-            f"{path.name} must be a whole deciban file; it cannot be read ({error}). "
-            f"Copy or save it again."
+            f"Cannot read {path.name} as a deciban file: {error}. Copy or save it again."
         ) from None
     _require_kind(path, plain, kinds)
     if metadata.get(_CHECKSUM) != _checksum(metadata[_KEY], arrays):
         raise InputError(
-            f"{path.name} must be as it was written; it was damaged or edited since. Copy or save "
-            f"it again."
+            f"{path.name} was damaged or edited after it was written. Copy or save it again."
         )
     if not isinstance(plain.get("extra"), dict | None):
         raise InputError(f"the extra of {path.name} must be named data; it is not. Save it again.")

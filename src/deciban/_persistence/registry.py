@@ -322,7 +322,7 @@ def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[s
         raise InputError(f"{Path(path).name} cannot be loaded: {error}") from None
     except files.DECODING_ERRORS as error:
         raise InputError(
-            f"{Path(path).name} must be a whole model; a part is missing or does not fit "
+            f"Cannot load {Path(path).name}: a part is missing or does not fit "
             f"({str(error)[:200]}). Save it again."
         ) from None
 

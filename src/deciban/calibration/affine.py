@@ -29,7 +29,7 @@ from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _SEPARABLE = 2e-5  # nats a sample
-_MOST_PARAMETERS = 200  # whose covariance is stored
+_MAX_PARAMETERS = 200  # whose covariance is stored
 _FOR_UNCERTAINTY = 100_000  # samples, of many in partitions, that the covariance is estimated from
 
 
@@ -187,7 +187,7 @@ class AffineCalibrator(Calibrator):
             np.append(free_entries(A, self.scale), b[: k * self.offset])
             for A, b in ((self.matrix_, self.offset_), (np.eye(k), np.zeros(k)))
         )
-        if len(here) > _MOST_PARAMETERS:
+        if len(here) > _MAX_PARAMETERS:
             return None
         cost = LogisticCost(
             self._design(l),
@@ -207,7 +207,7 @@ class AffineCalibrator(Calibrator):
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         if self.uncertainty_ is None:
             raise InputError(
-                f"interval must be asked of a map with {_MOST_PARAMETERS} parameters at most; got "
+                f"interval needs a map with at most {_MAX_PARAMETERS} parameters; got "
                 f"{self.matrix_.size + self.offset_.size}. Put it into BootstrapCalibrator."
             )
         evidence = self._uncalibrated(X)

@@ -101,8 +101,8 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         require_fraction(confidence, "confidence")
         if getattr(getattr(self, "_reader", None), "fusion", None) is not None:
             raise InputError(
-                "interval must be asked of scores of one system; got several, which are fused "
-                "first. Use FusionCalibrator, or put this into BootstrapCalibrator."
+                "interval needs scores from one system; got several, which are fused first. Use "
+                "FusionCalibrator, or put this into BootstrapCalibrator."
             )
         D, names = len(self.classes_), self._names()
         if a is None and b is None and D > 2:
@@ -169,7 +169,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         """Ends of intervals for contrasts of log-likelihoods, each (n_samples, n_contrasts)."""
         raise InputError(
-            f"interval must be asked of an affine, Gaussian, fusion or bootstrap calibrator; got "
+            f"interval needs an affine, Gaussian, fusion or bootstrap calibrator; got "
             f"{type(self).__name__}. Put it into BootstrapCalibrator and fit that."
         )
 
