@@ -334,7 +334,7 @@ def align_families(
                 f"{quote(one.classes)}. Build each of them with these classes."
             )
     return tuple(
-        one if one.basis is basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
+        one if one.basis == basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
         for one in families
     )
 
