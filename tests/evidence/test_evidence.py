@@ -128,15 +128,6 @@ def test_integers_that_name_the_classes_are_names(classes):
     assert flipped.classes == classes
 
 
-def test_a_frame_of_costs_is_matched_by_the_names_of_its_rows_and_columns():
-    pandas = pytest.importorskip("pandas")
-    costs = pandas.DataFrame([[0, 1], [20, 0]])  # the truth 1 and the decision 0 costs 20
-    for classes in ((0, 1), (1, 0)):
-        evidence = Evidence([[0.0, 0.0]], classes=classes)
-        assert evidence.decide(costs).tolist() == [1]
-        assert evidence.decide(costs.loc[[1, 0], [0, 1]]).tolist() == [1]
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_rows_of_costs_without_names_are_in_the_order_of_the_columns(library):
     frames = pytest.importorskip(library)

@@ -21,9 +21,7 @@ from deciban.plots._display import (
     dashes_of,
     mark_on_frame,
     marker_of,
-    span,
     unused_colors,
-    visible_points,
 )
 
 
@@ -134,24 +132,6 @@ def test_points_on_the_frame_stay_there_when_the_limits_change(figures):
     ax.set(xlim=(-5, 7), ylim=(-100, 100))
     at = marker.get_transform().transform(np.column_stack(marker.get_data()))
     np.testing.assert_allclose(at[0], [ax.bbox.x1, ax.transData.transform((0, 2))[1]])
-
-
-def test_a_span_of_one_value_or_none_has_a_width():
-    assert span([np.inf]) == (-1, 1)
-    low, high = span([5.0, np.nan, 5.0])
-    assert low < 5 < high
-
-
-def test_thinning_keeps_short_curves_and_the_ends_of_long_ones():
-    x = np.linspace(0, 1, 100)
-    np.testing.assert_array_equal(visible_points(x, x), np.arange(100))
-    x = np.linspace(0, 1, 100_000)
-    kept = visible_points(x, np.zeros_like(x))
-    assert kept[0] == 0
-    assert kept[-1] == 99_999
-    assert len(kept) < 5000
-    tail = np.append(x, np.ones(5))
-    assert visible_points(tail, tail)[-1] == 100_004
 
 
 # --- names and numbers of users ---------------------------------------------------------
