@@ -11,7 +11,7 @@ from deciban import CalibratedGaussian, Evidence
 from deciban.calibration.bounded import upper_bound
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_trials
-from deciban.report.case import case_report
+from deciban.report import case_report
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

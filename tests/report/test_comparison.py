@@ -7,7 +7,7 @@ import pytest
 
 from browser import barriers, open_drawn, quiet_page
 from deciban import Evidence, compare, metrics
-from deciban.report.comparison import calibration_report, comparison_report
+from deciban.report import calibration_report, comparison_report
 
 expect = pytest.importorskip("playwright.sync_api").expect
 SETTINGS = {"n_resamples": 100}

@@ -15,7 +15,7 @@ from deciban.cli.options import ScoreOptions
 from deciban.cli.scores import read_scores
 from deciban.exceptions import InputError, TableError, UnknownClassError
 from deciban.metrics import cllr
-from deciban.report.explorer import explorer
+from deciban.report import explorer
 from deciban.simplex import Basis
 
 FAMILY = CalibratedGaussian.from_divergences([5, 4, 7], classes=["cat", "dog", "owl"])

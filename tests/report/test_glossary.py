@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deciban import CalibratedGaussian
-from deciban.assessment.assess import assess
+from deciban.assessment import assess
 from deciban.report.page import GLOSSARY, pick_terms, report
 
 # LLR, ENFSI; C_avg, Cllr_min: what a newcomer cannot guess.

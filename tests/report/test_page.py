@@ -10,13 +10,10 @@ import pytest
 
 from browser import barriers, data_in, quiet_page, settle, unpack
 from deciban import CalibratedGaussian, Evidence
-from deciban.assessment.assess import assess
-from deciban.assessment.results import Assessment, Quantity
+from deciban.assessment import Assessment, Quantity, assess
 from deciban.exceptions import InputError
 from deciban.metrics import accuracy, cllr, pairwise_cllr
-from deciban.metrics.labelled import read_labelled
-from deciban.report.bundle import thin_samples
-from deciban.report.page import report
+from deciban.report import report
 
 OF_TWO = {
     "cost", "cross_entropy", "det", "histogram", "idempotence", "meaning", "pav", "ranges",
@@ -136,9 +133,10 @@ def test_a_page_of_very_many_rows_stays_small(n, most):
 def test_rare_classes_are_shown_whole_where_samples_are_thinned():
     y = np.repeat([0, 1], [320, 400_000])
     evidence = Evidence.from_llr(np.random.default_rng(0).normal(size=len(y)))
-    rows = thin_samples(read_labelled(y, evidence, every_class=False))
-    assert len(rows) == 120_000
-    assert rows[:320].tolist() == list(range(320))
+    page = report(y, evidence, title="t", assessment=by_hand(y, evidence, cllr=0.4))
+    truth = unpack(data_in(page)["samples"]["truth"])
+    assert len(truth) == 120_000
+    assert (truth == 0).sum() == 320
 
 
 @pytest.mark.parametrize("make", [two, lambda: several(4)], ids=["two", "four"])
