@@ -52,50 +52,119 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, OPTIONS])
-def test_values_are_those_in_memory(options):
-    y, llr = draw(3000)
-    expected = assess(y, Evidence.from_llr(llr), n_resamples=0, **options)
+OPTIONS_OF_THREE = {
+    "prior": [0.5, 0.3, 0.2],
+    "costs": [[0, 1, 2], [3, 0, 1], [1, 5, 0]],
+    "operating_points": [(1, 1, 0.5), (1, 1, 0.1)],
+    "c_avg": True,
+}
+HELD_OUT = {"discrimination", "calibration", "decision_loss"}  # by other folds than in memory
+CASES = [(2, {}), (2, OPTIONS), (3, {}), (3, OPTIONS_OF_THREE)]
+
+
+def draw_three(n, seed=0, scale=1.5):
+    """Evidence over three classes that is too strong by half."""
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([n // 2, n // 3, n // 6], rng=seed)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return y[order], family.evidence(scale * l).log_likelihoods[order]
+
+
+def evidence_of(x):
+    return Evidence.from_llr(x) if x.ndim == 1 else Evidence(x, range(x.shape[1]))
+
+
+def assert_same_values(found, expected, n_classes):
+    for key, value in values(expected).items():
+        near = {"rel": 1e-12, "abs": 1e-15}
+        if n_classes > 2 and key in HELD_OUT:
+            near = {"abs": 0.01 if key == "decision_loss" else 2e-3}
+        assert found[key].value == pytest.approx(value, **near, nan_ok=True), key
+    for name in ("pairwise_cllr", "pairwise_cllr_min"):
+        tables = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(*tables, rtol=1e-12, atol=1e-15)
+    assert (found.counts, found.n_wrong) == (expected.counts, expected.n_wrong)
+    assert found.n_infinite == expected.n_infinite
+    assert found.expected_wrong == pytest.approx(expected.expected_wrong, rel=1e-12, abs=1e-12)
+
+
+def assert_near_intervals(one, other):
+    if np.isfinite(other.low):
+        width = other.high - other.low
+        assert abs(one.low - other.low) < 0.4 * width + 1e-9, one.key
+        assert abs(one.high - other.high) < 0.4 * width + 1e-9, one.key
+
+
+@pytest.mark.parametrize(("n_classes", "options"), CASES)
+def test_values_are_those_in_memory(n_classes, options):
+    y, x = draw(3000) if n_classes == 2 else draw_three(3000)
+    expected = assess(y, evidence_of(x), n_resamples=0, **options)
     edges = np.random.default_rng(1).integers(3000, size=7)
-    for cuts in ([], edges, np.arange(3000)[::3]):
-        found, _ = assess_partitions(split(y, [llr], cuts), n_resamples=0, in_memory=0, **options)
-        assert values(found) == pytest.approx(values(expected), rel=1e-12, abs=1e-15)
-        assert found.counts == expected.counts
-        assert (found.n_wrong, found.n_infinite) == (expected.n_wrong, expected.n_infinite)
+    for cuts in ([], edges, np.arange(3000)[::30]):
+        found, _ = assess_partitions(split(y, [x], cuts), n_resamples=0, in_memory=0, **options)
+        assert_same_values(found, expected, n_classes)
+        assert values(found).keys() == values(expected).keys()
         assert found.warnings == expected.warnings
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
 @settings(max_examples=25)
 @given(st.data())
-def test_values_of_ties_and_infinities_are_those_in_memory(data):
+def test_values_of_ties_and_infinities_are_those_in_memory(n_classes, data):
     """With empty partitions, and partitions that lack a class."""
-    scores = st.one_of(st.integers(-2, 2).map(float), st.sampled_from([-np.inf, np.inf]))
-    llr = np.array(data.draw(st.lists(scores, min_size=4, max_size=30)))
-    y = np.array(data.draw(st.lists(st.integers(0, 1), min_size=len(llr), max_size=len(llr))))
-    y[:2] = 0, 1
+    scores = st.one_of(st.integers(-2, 2).map(float), st.just(-np.inf))
+    if n_classes == 2:
+        rows = st.one_of(scores, st.just(np.inf))
+    else:
+        rows = st.lists(scores, min_size=3, max_size=3).filter(lambda row: max(row) > -np.inf)
+    x = np.array(data.draw(st.lists(rows, min_size=6, max_size=30)))
+    labels = st.lists(st.integers(0, n_classes - 1), min_size=len(x), max_size=len(x))
+    y = np.array(data.draw(labels))
+    y[:n_classes] = range(n_classes)
     cuts = data.draw(st.lists(st.integers(0, len(y)), max_size=6))
-    expected = assess(y, Evidence.from_llr(llr), n_resamples=0)
-    found, _ = assess_partitions(split(y, [llr], cuts), n_resamples=0, in_memory=0)
-    assert values(found) == pytest.approx(values(expected), rel=1e-12, abs=1e-15, nan_ok=True)
-    assert found.warnings == expected.warnings
+    expected = assess(y, evidence_of(x), n_resamples=0)
+    found, _ = assess_partitions(split(y, [x], cuts), n_resamples=0, in_memory=0)
+    for key in values(found).keys() & values(expected).keys() - (
+        HELD_OUT if n_classes > 2 else set()
+    ):
+        near = pytest.approx(expected[key].value, rel=1e-12, abs=1e-15, nan_ok=True)
+        assert found[key].value == near, key
+    np.testing.assert_allclose(found.pairwise_cllr_min, expected.pairwise_cllr_min, rtol=1e-12)
+    assert found.n_infinite == expected.n_infinite
 
 
-@pytest.mark.parametrize("options", [{}, OPTIONS])
-def test_intervals_do_not_depend_on_the_split_and_agree_with_those_in_memory(options):
-    y, llr = draw(8000, 2)
+@pytest.mark.parametrize(("n_classes", "options"), [CASES[0], CASES[1], CASES[3]])
+def test_intervals_do_not_depend_on_the_split_and_agree_with_those_in_memory(n_classes, options):
+    y, x = draw(8000, 2) if n_classes == 2 else draw_three(9000, 2)
     one, other = (
-        assess_partitions(split(y, [llr], cuts), n_resamples=200, in_memory=0, **options)[0]
+        assess_partitions(split(y, [x], cuts), n_resamples=200, in_memory=0, **options)[0]
         for cuts in ([], np.random.default_rng(1).integers(len(y), size=20))
     )
-    expected = assess(y, Evidence.from_llr(llr), n_resamples=300, **options)
+    expected = assess(y, evidence_of(x), n_resamples=300, **options)
     for a, b, c in zip(one.quantities, other.quantities, expected.quantities, strict=True):
         assert (a.low, a.high) == pytest.approx((b.low, b.high), rel=1e-9, abs=1e-12, nan_ok=True)
-        if np.isfinite(c.low):
-            width = c.high - c.low
-            assert abs(a.low - c.low) < 0.4 * width + 1e-9, a.key
-            assert abs(a.high - c.high) < 0.4 * width + 1e-9, a.key
+        assert_near_intervals(a, c)
     assert one.worst_bin == other.worst_bin
     assert one.action == expected.action
+
+
+@pytest.mark.parametrize(("n_classes", "options"), [CASES[1], CASES[3]])
+def test_differences_are_those_in_memory(n_classes, options):
+    y, a = draw(8000, 4) if n_classes == 2 else draw_three(9000, 4)
+    b = a + np.random.default_rng(5).normal(size=a.shape) / (n_classes - 1)
+    data = split(y, [a, b], [5000, 5000, 7000])
+    found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **options)
+    both = {"a": evidence_of(a), "b": evidence_of(b)}
+    expected = compare(y, both, n_resamples=300, **options)
+    for one, other in zip(found.differences, expected.differences, strict=True):
+        assert one.key == other.key
+        held_out = n_classes > 2 and one.key in HELD_OUT
+        near = {"abs": 2e-3} if held_out else {"rel": 1e-12, "abs": 1e-15}
+        assert (one.a, one.b) == pytest.approx((other.a, other.b), **near)
+        assert_near_intervals(one, other)
+    if n_classes == 2:
+        few = compare_partitions(data, ["a", "b"], n_resamples=20)
+        assert few == compare(y, both, n_resamples=20)
 
 
 def test_few_samples_are_collected_and_assessed_in_memory():
@@ -124,123 +193,10 @@ def test_groups_widen_intervals_as_in_memory():
     assert found.calibration_test is None
 
 
-def test_differences_are_those_in_memory():
-    y, a = draw(8000, 4)
-    b = a + np.random.default_rng(5).normal(size=len(y))
-    both = {"a": Evidence.from_llr(a), "b": Evidence.from_llr(b)}
-    data = split(y, [a, b], [5000, 5000, 7000])
-    found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **OPTIONS)
-    expected = compare(y, both, n_resamples=300, **OPTIONS)
-    for one, other in zip(found.differences, expected.differences, strict=True):
-        assert one.key == other.key
-        assert (one.a, one.b) == pytest.approx((other.a, other.b), rel=1e-12, abs=1e-15)
-        if np.isfinite(other.low):
-            width = other.high - other.low
-            assert abs(one.low - other.low) < 0.4 * width + 1e-9, one.key
-            assert abs(one.high - other.high) < 0.4 * width + 1e-9, one.key
-    few = compare_partitions(data, ["a", "b"], n_resamples=20)
-    assert few == compare(y, both, n_resamples=20)
-
-
 def test_a_class_without_samples_is_named():
     y, llr = np.zeros(10, dtype=int), np.arange(10.0)
     with pytest.raises(ValueError, match="it lacks 1"):
         assess_partitions(split(y, [llr]), in_memory=0)
-
-
-# --- three classes or more ----------------------------------------------------------------
-
-OPTIONS_OF_THREE = {
-    "prior": [0.5, 0.3, 0.2],
-    "costs": [[0, 1, 2], [3, 0, 1], [1, 5, 0]],
-    "operating_points": [(1, 1, 0.5), (1, 1, 0.1)],
-    "c_avg": True,
-}
-HELD_OUT = {"discrimination", "calibration", "decision_loss"}  # by other folds than in memory
-
-
-def draw_three(n, seed=0, scale=1.5):
-    """Evidence over three classes that is too strong by half."""
-    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
-    l, y = family.sample([n // 2, n // 3, n // 6], rng=seed)
-    order = np.random.default_rng(seed).permutation(len(y))
-    return y[order], family.evidence(scale * l).log_likelihoods[order]
-
-
-@pytest.mark.parametrize("options", [{}, OPTIONS_OF_THREE])
-def test_values_of_three_classes_are_those_in_memory(options):
-    y, table = draw_three(3000)
-    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=0, **options)
-    edges = np.random.default_rng(1).integers(3000, size=7)
-    for cuts in ([], edges, np.arange(3000)[::30]):
-        found, _ = assess_partitions(split(y, [table], cuts), n_resamples=0, in_memory=0, **options)
-        there = values(expected)
-        for key, value in values(found).items():
-            if key in HELD_OUT:
-                near = 0.01 if key == "decision_loss" else 2e-3
-                assert value == pytest.approx(there[key], abs=near), key
-            else:
-                assert value == pytest.approx(there[key], rel=1e-12), key
-        for table_of in ("pairwise_cllr", "pairwise_cllr_min"):
-            pairs = getattr(found, table_of), getattr(expected, table_of)
-            np.testing.assert_allclose(*pairs, rtol=1e-12)
-        assert (found.counts, found.n_wrong) == (expected.counts, expected.n_wrong)
-        assert found.expected_wrong == pytest.approx(expected.expected_wrong, rel=1e-12)
-        assert found.warnings == expected.warnings
-
-
-@settings(max_examples=25)
-@given(st.data())
-def test_ties_and_infinities_of_three_classes_are_those_in_memory(data):
-    """With empty partitions, and partitions that lack a class."""
-    scores = st.one_of(st.integers(-2, 2).map(float), st.just(-np.inf))
-    rows = st.lists(scores, min_size=3, max_size=3).filter(lambda row: max(row) > -np.inf)
-    table = np.array(data.draw(st.lists(rows, min_size=6, max_size=30)))
-    labels = st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table))
-    y = np.array(data.draw(labels))
-    y[:3] = 0, 1, 2
-    cuts = data.draw(st.lists(st.integers(0, len(y)), max_size=6))
-    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=0)
-    found, _ = assess_partitions(split(y, [table], cuts), n_resamples=0, in_memory=0)
-    both = values(found).keys() & values(expected).keys() - HELD_OUT
-    for key in both:
-        assert found[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-15), key
-    np.testing.assert_allclose(found.pairwise_cllr_min, expected.pairwise_cllr_min, rtol=1e-12)
-    assert found.n_infinite == expected.n_infinite
-
-
-def test_intervals_of_three_classes_agree_with_those_in_memory():
-    y, table = draw_three(9000, 2)
-    one, other = (
-        assess_partitions(split(y, [table], cuts), n_resamples=200, in_memory=0,
-                          **OPTIONS_OF_THREE)[0]
-        for cuts in ([], np.random.default_rng(1).integers(len(y), size=20))
-    )  # fmt: skip
-    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=300, **OPTIONS_OF_THREE)
-    for a, b, c in zip(one.quantities, other.quantities, expected.quantities, strict=True):
-        assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), rel=1e-9)
-        width = c.high - c.low
-        assert abs(a.low - c.low) < 0.4 * width + 1e-9, a.key
-        assert abs(a.high - c.high) < 0.4 * width + 1e-9, a.key
-    assert one.worst_bin == other.worst_bin
-    assert one.action == expected.action
-
-
-def test_differences_of_three_classes_are_those_in_memory():
-    y, a = draw_three(9000, 4)
-    b = a + np.random.default_rng(5).normal(size=a.shape) / 2
-    both = {"a": Evidence(a, [0, 1, 2]), "b": Evidence(b, [0, 1, 2])}
-    data = split(y, [a, b], [5000, 5000, 7000])
-    found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **OPTIONS_OF_THREE)
-    expected = compare(y, both, n_resamples=300, **OPTIONS_OF_THREE)
-    for one, other in zip(found.differences, expected.differences, strict=True):
-        assert one.key == other.key
-        near = {"abs": 2e-3} if one.key in HELD_OUT else {"rel": 1e-12}
-        assert (one.a, one.b) == pytest.approx((other.a, other.b), **near)
-        if np.isfinite(other.low):
-            width = other.high - other.low
-            assert abs(one.low - other.low) < 0.4 * width + 1e-9, one.key
-            assert abs(one.high - other.high) < 0.4 * width + 1e-9, one.key
 
 
 def test_calibrated_evidence_over_three_classes_is_not_recalibrated():
