@@ -300,7 +300,7 @@ def test_nothing_is_written_over(two):
 
 
 def test_methods_for_two_classes_refuse_three(three):
-    with pytest.raises(InputError, match="for 3 classes; got isotonic"):
+    with pytest.raises(InputError, match="isotonic is for two classes; got 3"):
         fitted(three[2], "--llr", "ll_*", "--method", "isotonic")
 
 

@@ -291,7 +291,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1.5,2\n0,3\n", "", "numbers with fractions"),
         ("y,llr\na,2\nb,3\n", "", "Which class do the LLRs favor, a or b.* --truth y=b"),
         ("y,llr\na,2\nb,3\n", "--truth y=c", "--truth must name one of the classes a, b"),
-        ("y,llr\na,2\nb,3\n", "--truth y --key y", "Give one --truth or --key"),
+        ("y,llr\na,2\nb,3\n", "--truth y --key y", "Give one --truth or one --key"),
         ("y,llr\na,2\nb,3\n", "--key kye.txt", "kye.txt: not found|kye.txt not found"),
         ("y,x\n1,2\n0,3\n", "", "has no column llr, or lacks one for a class"),
         ("y,x\n1,2\n0,3\n", "--llr z", "no column 'z', which --llr needs"),

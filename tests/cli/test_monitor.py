@@ -105,14 +105,14 @@ def test_with_restarts_the_output_says_how_long_false_alarms_take(write):
         (["--truth", "class", "--state", "."], "--state"),
         (["--truth", "class", "--state", "no/m.json"], "--state"),
         (["--truth", "class", "--mix", "ant=0.5"], "--mix must name every class"),
-        (["--truth", "class", "--key", "k.txt"], "Give one --truth or --key"),
-        (["--key", "k.txt"], "a key has another"),
+        (["--truth", "class", "--key", "k.txt"], "Give one --truth or one --key"),
+        (["--key", "k.txt"], "labels, not a key"),
         (
             ["--truth", "class", "--classes", "ant,bee"],
             "in class; the classes are ant, bee",
         ),
         ([], "no labels to tell the classes. Name them: --classes a,b"),
-        (["--posteriors", "empirical"], "--posteriors must be the prior"),
+        (["--posteriors", "empirical"], "--posteriors must be .uniform"),
         (["--prior", "uniform"], "A declared class mix is --mix."),
     ],
 )

@@ -265,7 +265,7 @@ def test_a_calibrator_of_parts_that_makes_scores_worse_says_so(folder):
 
 
 def test_faults_are_one_sentence(folder):
-    with pytest.raises(InputError, match="--by works on one table"):
+    with pytest.raises(InputError, match="--by needs a table read at once"):
         evaluate("trials/*.parquet", "--truth", "class", "--by", "speaker")
     with pytest.raises(TableError, match="matches no files"):
         evaluate("nothing/*.parquet", "--truth", "class")

@@ -243,7 +243,7 @@ def test_the_command_line_fits_to_a_pattern_of_files(folder, tmp_path):
     assert "from 21,600 rows of" in said
     assert "Features: a, b, c" in said
     assert deciban.load(output).classes_.tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="--model lda needs a table that is read at once"):
+    with pytest.raises(InputError, match="--model lda needs a table read at once"):
         cli("fit", folder, "--label", "truth", "--model", "lda", "-o", tmp_path / "other")
     with pytest.raises(InputError, match="--memory must be a positive number of GB; got 0"):
         cli("fit", folder, *options, "--force", "--memory", 0)

@@ -168,5 +168,5 @@ def test_a_connection_that_breaks_is_one_sentence(monkeypatch):
 
 def test_only_a_flow_is_fitted_by_several_processes(table, tmp_path):
     options = "--label", "truth", "-o", tmp_path / "m", "--processes", 2
-    with pytest.raises(InputError, match="--processes trains a CDA; for --model lda"):
+    with pytest.raises(InputError, match="--processes trains a CDA; leave it out for --model lda"):
         cli("fit", table, "--model", "lda", *options)

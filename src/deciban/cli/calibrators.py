@@ -62,10 +62,7 @@ def make_calibrator(method: str, bounded: bool, measures: list[str]) -> Any:
     require_choice(method, "--method", _METHODS)
     if measures:
         if bounded or method not in ("affine", "diagonal", "full"):
-            raise InputError(
-                f"--quality must come with --method affine, diagonal or full; got "
-                f"{'--bounded' if bounded else method}. Leave one of them out."
-            )
+            raise InputError("--quality needs --method affine, diagonal or full, and no --bounded.")
         return calibration.FusionCalibrator(_AFFINE[method], quality=measures)  # type: ignore[arg-type]
     if method in _AFFINE:
         inner: Any = calibration.AffineCalibrator(_AFFINE[method])  # type: ignore[arg-type]
@@ -159,11 +156,7 @@ def _fit(
 ) -> tuple[Any, list[str]]:
     """The calibrator of all samples, and notes on it."""
     if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
-        others = [one for one in _METHODS if one not in _TWO_CLASSES]
-        raise InputError(
-            f"--method must be one of {', '.join(others)} for {scored.evidence.n_classes} classes; "
-            f"got {method}, which is for two."
-        )
+        raise InputError(f"--method {method} is for two classes; got {scored.evidence.n_classes}.")
     require_finite(scored.evidence, blank, source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self, get_type_hints
 
 import typer
 
-from deciban.cli.words import join_words, require_choice, split, split_names, unquote
+from deciban.cli.words import require_choice, split, split_names, unquote
 from deciban.exceptions import InputError
 
 _KEY_FILES = (".txt", ".csv", ".tsv", ".tab", ".gz", ".jsonl", ".ndjson", ".parquet", ".pq",
@@ -88,10 +88,7 @@ class ScoreOptions:
     def __post_init__(self) -> None:
         require_choice(self.base, "--base", ("e", "2", "10"))
         if len(self.labels or ()) > 1:
-            raise InputError(
-                f"Give one --truth or --key; got {join_words(self.labels or ())}. A key is a file "
-                "with the label of each trial, and takes the place of a column."
-            )
+            raise InputError("Give one --truth or one --key, not several.")
         if self.key is not None and (self.posteriors is not None or self.pattern is not None):
             raise InputError("Scores of trials are LLRs. Leave out --posteriors, and * in --llr.")
         if self.posteriors == "auto" or (self.posteriors is not None and self.llr is not None):
@@ -106,10 +103,7 @@ class ScoreOptions:
         """What --truth names, and the class that LLRs favor, if it is given."""
         parts = [unquote(part) for part in split(self.labels[0], "=")] if self.labels else []
         if len(parts) > 2 or not all(parts):
-            raise InputError(
-                f"--truth must be a column, a file, or either with =CLASS; got {self.labels}. Put "
-                "names with = in double quotes."
-            )
+            raise InputError(f"--truth must be COLUMN or COLUMN=CLASS; got {self.labels}.")
         return parts
 
     @property
@@ -148,10 +142,7 @@ class ScoreOptions:
         """The options of each table; --llr may have a name for each."""
         names: list[str | None] = [None] if self.scores is None else [*split_names(self.scores)]
         if len(names) not in (1, n_tables):
-            raise InputError(
-                f"--llr must have one name, or one for each of {n_tables} files, separated by "
-                f"commas; got {len(names)}."
-            )
+            raise InputError(f"--llr must have one name, or {n_tables} names; got {len(names)}.")
         return [replace(self, scores=names[k % len(names)]) for k in range(n_tables)]
 
 
@@ -194,10 +185,7 @@ class AssessmentOptions:
     def __post_init__(self) -> None:
         columns = self.shared_columns
         if len(self.shared or ()) > 1 or len(columns) > 2 or len({*columns}) < len(columns):
-            raise InputError(
-                "Give --group with the column of a group, or --items with the columns of two "
-                f"items; got {join_words(self.shared or ())}."
-            )
+            raise InputError("Give --group with one column, or --items with two different columns.")
 
     @property
     def shared_columns(self) -> list[str]:

@@ -14,24 +14,12 @@ _STEERING = re.compile(
 
 
 def neutralize(text: str) -> str:
-    r"""Text that cannot steer a terminal: control characters are spelled out, as JSON spells them.
-
-    Examples
-    --------
-    >>> neutralize("red \x1b[31m")
-    'red \\u001b[31m'
-    """
+    """Text that cannot steer a terminal: control characters are spelled out as in JSON."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shorten(text: str, most: int = 100) -> str:
-    """The text, without its middle where it is longer than ``most`` characters.
-
-    Examples
-    --------
-    >>> shorten("abcdefghij", 6)
-    'abcd…j'
-    """
+    """The text, without its middle where it is longer than ``most`` characters."""
     if len(text) <= most:
         return text
     tail = most // 4
@@ -49,13 +37,7 @@ def name_source(source: str) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """A number and its noun, in the plural unless there is one.
-
-    Examples
-    --------
-    >>> count(1, "row"), count(2000, "row")
-    ('1 row', '2,000 rows')
-    """
+    """A number and its noun, in the plural unless there is one."""
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
@@ -65,15 +47,7 @@ def one_of_such(n: int) -> str:
 
 
 def suggest(word: str, words: Iterable[str]) -> str:
-    """A question that names the word that was probably meant, or nothing.
-
-    Examples
-    --------
-    >>> suggest("speces", ["sepal_length", "species"])
-    " Did you mean 'species'?"
-    >>> suggest("x", ["species"])
-    ''
-    """
+    """A question that names the word that was probably meant, or nothing."""
     by_folded = {other.casefold(): other for other in words}
     close = difflib.get_close_matches(word[:200].casefold(), by_folded, n=1)
     return f" Did you mean {quote(by_folded[close[0]])}?" if close else ""
@@ -93,13 +67,7 @@ def join_words(words: Iterable[object], most: int = 12) -> str:
 
 
 def split(text: str, at: str = ",") -> list[str]:
-    """Parts separated by commas or another character; double quotes protect what they enclose.
-
-    Examples
-    --------
-    >>> split('a=0.5, "Doe, J."=0.5')
-    ['a=0.5', '"Doe, J."=0.5']
-    """
+    """Parts separated by commas or another character; double quotes protect what they enclose."""
     parts, within = [""], False
     for character in text:
         within ^= character == '"'
@@ -111,13 +79,7 @@ def split(text: str, at: str = ",") -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """A name without the double quotes around it.
-
-    Examples
-    --------
-    >>> unquote('"Doe, J."'), unquote("a")
-    ('Doe, J.', 'a')
-    """
+    """A name without the double quotes around it."""
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
@@ -125,13 +87,7 @@ def unquote(text: str) -> str:
 
 
 def quote_name(name: object) -> str:
-    """A name as it can be typed in a list of names.
-
-    Examples
-    --------
-    >>> quote_name("Doe, J."), quote_name("a")
-    ('"Doe, J."', 'a')
-    """
+    """A name as it can be typed in a list of names."""
     text = shorten(str(name))
     plain = not any(character in text for character in ',"=>') and text == text.strip()
     return text if plain and text else '"' + text.replace('"', '""') + '"'

@@ -81,10 +81,7 @@ def apply(
     files = require_output(output, table, beside, many=workers is not None, force=force)
     folder = is_folder(output)
     if folder and others:
-        raise InputError(
-            f"With an output folder, apply takes one table; got {len(tables)}. Give a table with "
-            "the scores of all systems."
-        )
+        raise InputError("An output folder takes one table, with the scores of all systems.")
     fitted, each, quality = _load(calibrator)
     _check_interval(interval, fitted, calibrator)
     hashes = hash_inputs([str(calibrator), *([] if folder else tables)])

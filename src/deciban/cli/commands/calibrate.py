@@ -263,10 +263,7 @@ def fuse(
     if len(tables) == 1 < len(systems):
         tables = tables * len(systems)  # columns of one table
     if len(tables) < 2:
-        raise InputError(
-            "fuse takes the files of two systems or more, or one table with --llr a,b; got one "
-            "system. To calibrate it, use `deciban calibrate`."
-        )
+        raise InputError("fuse takes the files of two systems or more, or a table with --llr a,b.")
     each = columns.split_among(len(tables))
     files = [file for table, its in zip(tables, each, strict=True) for file in its.inputs(table)]
     require_outputs({"--output": output}, tuple(files), force=force)

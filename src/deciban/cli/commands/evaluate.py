@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice, product
+from itertools import product
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -140,10 +140,7 @@ def _assess_parts(
 
     for name, given in (("--by", by is not None), ("--items", len(options.shared_columns) == 2)):
         if given:
-            raise InputError(
-                f"{name} works on one table that fits into memory; {source} is read in parts. "
-                "Leave it out, or give a smaller table."
-            )
+            raise InputError(f"{name} needs a table read at once; {source} is read in parts.")
     group = next(iter(options.shared_columns), None)
     scored = open_score_parts(source, columns, group, crew)
     settings = _operating_settings(options, scored.classes, scored.counts)
@@ -231,10 +228,7 @@ def compare(
     from deciban.cli.provenance import describe_run, hash_inputs
 
     if len(tables) < 2:
-        raise InputError(
-            f"compare takes the scores of two systems or more; got {tables[0]} alone. Name another "
-            "file, or use `deciban evaluate`."
-        )
+        raise InputError(f"compare takes two systems or more; got {tables[0]} alone.")
     each = columns.split_among(len(tables))
     inputs = [file for table, its in zip(tables, each, strict=True) for file in its.inputs(table)]
     inputs += setting_files(options.prior, options.costs)
@@ -242,7 +236,8 @@ def compare(
     hashes, sources = hash_inputs(inputs), [name_source(table) for table in tables]
     scored = read_systems(tables, each, id_column, design_columns(options))
     first = scored[0]
-    names = _name_systems(len(scored))
+    letters = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))]
+    names = letters[: len(scored)]
     systems = {name: one.evidence for name, one in zip(names, scored, strict=True)}
     settings = _settings(options, first)
     found = assessment.compare(first.y_true, systems, **settings)
@@ -295,16 +290,6 @@ def _write_comparison(
         descriptions={name: " ".join(words) for name, words in about.items()}, provenance=record,
     )  # fmt: skip
     write_atomically(path, page, replace=force)
-
-
-def _name_systems(n: int) -> list[str]:
-    """Names of so many systems: A to Z, then AA, AB and so on.
-
-    >>> _name_systems(28)[-3:]
-    ['Z', 'AA', 'AB']
-    """
-    names = ("".join(letters) for k in count(1) for letters in product(ascii_uppercase, repeat=k))
-    return list(islice(names, n))
 
 
 def _print_comparison(found: Comparison, about: Mapping[str, Sequence[str]]) -> None:

@@ -122,10 +122,7 @@ def _validate(
     X, y = read_samples(estimator, table, label, "--label")
     unknown = [one for one in y.tolist() if one not in estimator.classes_.tolist()]
     if unknown:
-        raise InputError(
-            f"{table} has the class {unknown[0]!r} in {label}, which the model does not know. "
-            f"Leave out its rows, or name another --label."
-        )
+        raise InputError(f"{label} in {table} has a class that the model lacks: {unknown[0]!r}.")
     return y, estimator.evidence(X)
 
 

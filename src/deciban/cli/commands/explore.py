@@ -141,9 +141,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     from deciban.cli.outputs import make_folder
 
     if folder == Path("-") or (folder.exists() and not folder.is_dir()):
-        raise InputError(
-            f"With --all, --output must be a folder; got {folder}. It need not exist yet."
-        )
+        raise InputError(f"With --all, --output must be a folder; got {folder}.")
     make_folder(folder)
     return {name: folder / name for name in _examples()}
 

@@ -16,7 +16,7 @@ from deciban.cli import options as opt
 from deciban.cli.commands.evaluate import write_report
 from deciban.cli.options import option
 from deciban.cli.show import echo, print_assessment, print_json, print_notes, print_report
-from deciban.cli.words import count, join_words, quote, quote_name
+from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
@@ -144,18 +144,13 @@ def _read(
     from deciban.cli.files import find_files
 
     if not 0 <= validation < 1:
-        raise InputError(
-            f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
-        )
+        raise InputError(f"--validation must be at least 0 and below 1; got {validation}.")
     columns, needed = TrainingColumns(label, features, ignore), report is not None
     if memory is None and find_files(table) == [table]:
         return read_training_table(table, columns, validation, needed)
     if open_set is not None or model is not Kind.cda:
         name = f"--model {model.value}" if open_set is None else "--open-set"
-        raise InputError(
-            f"{name} needs a table that is read at once; {table} is read in parts. Give one file, "
-            "without --memory."
-        )
+        raise InputError(f"{name} needs a table read at once; {table} is read in parts.")
     return read_training_parquet(
         table, columns, validation, needed, 1.0 if memory is None else memory
     )
@@ -175,17 +170,12 @@ class _Team(NamedTuple):
         if coordinator is None and processes is None:
             return cls()
         if model is not Kind.cda:
-            raise InputError(
-                f"--processes trains a CDA; for --model {model.value} one process is enough. Leave "
-                "it out."
-            )
+            raise InputError(f"--processes trains a CDA; leave it out for --model {model.value}.")
         from deciban.flows import processes as flow_processes
 
         number, _, total = (processes or "").rpartition("/")
         if processes is not None and not (total.isdigit() and (number or "0").isdigit()):
-            raise InputError(
-                f"--processes must be like 4, or 0/4 for process 0 of 4; got {quote(processes)}."
-            )
+            raise InputError(f"--processes must be like 4, or 0/4; got {quote(processes)}.")
         flow_processes.join_processes(
             coordinator, int(total) if total else None, int(number) if number else None
         )
@@ -223,10 +213,7 @@ def _add_open_class(estimator: Any, name: str, y: NDArray[Any]) -> Any:
     labels = y.tolist()
     n = labels.count(other)
     if n == 1:
-        raise InputError(
-            f"--open-set must be a class of two rows or more, or of none; {name} has one row to "
-            f"learn from. Add rows of it, or leave it out."
-        )
+        raise InputError(f"--open-set {name} has one row to learn from. Add rows, or leave it out.")
     _check_other_labels(name, [label for label in dict.fromkeys(labels) if label != other])
     return OpenSetDiscriminant(estimator, other=other, density="samples" if n else "new class")
 
@@ -241,11 +228,7 @@ def _check_other_labels(name: str, labels: list[Hashable]) -> None:
             f"{label} to learn from these rows, or another name."
         )
     if len(labels) < 2:
-        raise InputError(
-            f"--label must have two classes or more besides --open-set {quote(name)}; got "
-            f"{join_words(map(quote_name, labels), 5)}. Add rows of another class, or give "
-            f"--open-set a name that no row has."
-        )
+        raise InputError(f"--label must have two classes or more besides --open-set {quote(name)}.")
 
 
 def _as_label(name: str, y: NDArray[Any]) -> Hashable:

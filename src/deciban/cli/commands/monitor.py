@@ -97,15 +97,9 @@ def _check_options(columns: opt.ScoreOptions, state: Path | None) -> None:
     from deciban.cli.outputs import require_outputs
 
     if columns.key is not None:
-        raise InputError(
-            "The rows of a monitor come in one order, and a key has another. Give a table with "
-            "the label beside each score."
-        )
+        raise InputError("Rows of a monitor have one order. Give a table with labels, not a key.")
     if columns.posteriors == "empirical":
-        raise InputError(
-            "--posteriors must be the prior that they contain, whatever rows come; got empirical. "
-            "Give 'a=0.5,b=0.5', or uniform."
-        )
+        raise InputError("--posteriors must be 'uniform' or like 'a=0.5,b=0.5'; got empirical.")
     require_outputs({"--state": state}, force=True)
 
 
@@ -134,10 +128,7 @@ def _check_same(
     changed += ["--alpha"] * (alpha is not None and alpha != before.alpha)
     changed += ["--restart"] * (restart and not before.restart)
     if changed:
-        raise InputError(
-            f"{' and '.join(changed)} must be as in --state, which continues a monitor. Leave it "
-            f"out, or name another file with --state."
-        )
+        raise InputError(f"{' and '.join(changed)} must be as in --state. Leave it out.")
 
 
 def _read(
@@ -200,10 +191,7 @@ def _read_truth(
     if cells is not None:
         filled = (cells.str.strip_chars().fill_null("") != "").to_numpy()
     if known is None and not filled.any():
-        raise InputError(
-            "There are no labels to tell the classes. Name them: --classes a,b; or name a column "
-            "of labels with --truth."
-        )
+        raise InputError("There are no labels to tell the classes. Name them: --classes a,b.")
     if truth is None or cells is None:
         return None, known or ()
     if known is None:
