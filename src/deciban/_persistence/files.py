@@ -25,10 +25,11 @@ from safetensors.numpy import load, save
 
 from deciban.exceptions import InputError
 
+FilePath = str | os.PathLike[str]
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def require_writable(path: str | os.PathLike[str]) -> Path:
+def require_writable(path: FilePath) -> Path:
     """The path, if a file can be written there."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
@@ -142,7 +143,7 @@ Plain = dict[str, Any]
 
 
 def write_arrays(
-    path: str | os.PathLike[str],
+    path: FilePath,
     kind: str,
     arrays: Arrays,
     plain: Plain,
@@ -178,9 +179,7 @@ def _order_metadata(data: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + data[end:]
 
 
-def read_arrays(
-    path: str | os.PathLike[str], kinds: Collection[str] | None
-) -> tuple[Arrays, Plain]:
+def read_arrays(path: FilePath, kinds: Collection[str] | None) -> tuple[Arrays, Plain]:
     """Read arrays and plain data from a file with one of these kinds, or any kind.
 
     The plain data include ``kind`` and, if the file has it, ``extra``.
@@ -263,7 +262,7 @@ def _require_kind(path: Path, plain: Any, kinds: Collection[str] | None) -> None
         raise wrong_kind(path, wanted, kind)
 
 
-def wrong_kind(path: str | os.PathLike[str], wanted: str, kind: object) -> InputError:
+def wrong_kind(path: FilePath, wanted: str, kind: object) -> InputError:
     """The error for a file that holds something else."""
     return InputError(
         f"{Path(path).name} must hold {wanted}; it holds {_with_article(str(kind)[:50])}. Give "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -33,10 +32,7 @@ def register_value(cls: type, **parts: Spec) -> None:
 
 
 class Encoder:
-    """Turn values into plain data; arrays gather in ``arrays`` under the value's path.
-
-    ``encode_other`` handles other types, and returns None for unknown ones.
-    """
+    """Turn values into plain data; arrays gather in ``arrays`` under the value's path."""
 
     def __init__(self, encode_other: Callable[[Encoder, Any, str], Any]) -> None:
         self.arrays: files.Arrays = {}
@@ -86,11 +82,9 @@ class Encoder:
 
 
 class Decoder:
-    """Turn plain data and arrays back into values.
+    """Turn plain data and arrays back into values; malformed data end in ``DECODING_ERRORS``.
 
-    ``decode_other`` handles dicts with unknown words. Malformed data end in one of
-    ``DECODING_ERRORS``. Each array belongs to one value: a file that names one a thousand times
-    would fill the memory.
+    Each array belongs to one value: a file that names one a thousand times would fill the memory.
     """
 
     def __init__(
@@ -215,11 +209,7 @@ class PersistentMixin:
     _former: ClassVar[tuple[str, ...]] = ()
 
     def save(
-        self,
-        path: str | os.PathLike[str],
-        extra: dict[str, Any] | None = None,
-        *,
-        replace: bool = True,
+        self, path: files.FilePath, extra: files.Plain | None = None, *, replace: bool = True
     ) -> None:
         """Write the fitted estimator to a file (safetensors with JSON).
 
@@ -227,12 +217,11 @@ class PersistentMixin:
         which ``load`` ignores; with ``replace=False`` an existing file is an error.
         """
         encoder = Encoder(_encode_parameters)
-        node = _encode_fitted(encoder, self, "")
-        kind = type(self).__name__
+        node, kind = _encode_fitted(encoder, self, ""), type(self).__name__
         files.write_arrays(path, kind, encoder.arrays, node, extra, replace=replace)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: files.FilePath) -> Self:
         """Load an estimator of this class; no code from the file is run."""
         return _restore(*files.read_arrays(path, [cls.__name__]), path)
 
@@ -246,10 +235,7 @@ class PersistentMixin:
 
 
 def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
-    """Let files hold estimators, by attributes that ``fit`` sets and their specs.
-
-    None as a spec drops an attribute that most estimators have.
-    """
+    """Let files hold estimators, by learned attributes and specs; None drops a common one."""
 
     def add(cls: Estimator) -> Estimator:
         # What a class derives from its other parts is not stored.
@@ -263,7 +249,7 @@ def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
     return add
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: files.FilePath) -> Any:
     """Load any fitted model or calibrator from a file that ``save`` wrote; no code is run.
 
     See Also
@@ -285,7 +271,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load_with_extra(path)[0]
 
 
-def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
+def load_with_extra(path: files.FilePath) -> tuple[Any, dict[str, Any] | None]:
     """Load any fitted estimator, and the ``extra`` data that it was saved with."""
     arrays, plain = files.read_arrays(path, None)
     if _home_of(plain["kind"]) is None and plain["kind"] not in _REMOVED:
@@ -310,7 +296,7 @@ def _find_class(kind: str) -> type[PersistentMixin]:
     return getattr(_home_of(kind), kind)
 
 
-def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[str]) -> Any:
+def _restore(arrays: files.Arrays, plain: files.Plain, path: files.FilePath) -> Any:
     try:
         if plain["estimator"] != plain["kind"] or plain["state"] is None:
             raise ValueError("not a fitted estimator of its kind")
