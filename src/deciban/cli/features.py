@@ -93,7 +93,7 @@ def read_training_table(table: str, columns: TrainingColumns, share: float, need
             "two rows. Is it the right --label?"
         )
     train, held_out = _split_rows(codes, labels, share, needed)
-    X = type_columns([Column(frame[name], source.name) for name in names])
+    X = _type_columns([Column(frame[name], source.name) for name in names])
     notes = [
         f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
         "table without such rows."
@@ -246,7 +246,7 @@ def _convert(column: Column, kind: str) -> pl.Series:
     return cells
 
 
-def type_columns(columns: Sequence[Column]) -> pl.DataFrame:
+def _type_columns(columns: Sequence[Column]) -> pl.DataFrame:
     """The columns to learn from: text of numbers, truth values or dates becomes these."""
     typed = []
     for column in columns:

@@ -93,19 +93,17 @@ def design_note(identifiers: pl.DataFrame) -> list[str]:
     columns = [identifiers[name].cast(pl.String).alias("item") for name in names]
     distinct = pl.concat([one.unique() for one in columns]).n_unique()
     if len(names) == 1:
-        if not _FEWEST <= distinct < identifiers.height:
-            return []
-        what, option = f"Column {names[0]} names {distinct:,} groups", f"--group {names[0]}"
+        shared = _FEWEST <= distinct < identifiers.height
+        subject, option = f"Column {names[0]} names {distinct:,} groups", f"--group {names[0]}"
     else:
-        pairs = identifiers.height + int((columns[0] != columns[1]).sum())
-        if not 2 < distinct < pairs:
-            return []
-        what = f"Columns {names[0]} and {names[1]} name {distinct:,} items"
+        shared = 2 < distinct < identifiers.height + int((columns[0] != columns[1]).sum())
+        subject = f"Columns {names[0]} and {names[1]} name {distinct:,} items"
         option = f"--items {names[0]},{names[1]}"
-    return [
-        f"{what}, which {identifiers.height:,} samples share; the intervals assume independent "
+    note = (
+        f"{subject}, which {identifiers.height:,} samples share; the intervals assume independent "
         f"samples and are too narrow. Give {option}, or the columns of their sources."
-    ]
+    )
+    return [note] if shared else []
 
 
 def match_all(

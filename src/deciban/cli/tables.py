@@ -71,14 +71,10 @@ class Table:
             raise self.error(f"has {len(names):,} columns; at most {_MAX_COLUMNS:,} can be read.")
         if empty:
             raise self.error(
-                f"has no name for column {join_words(empty)}. Name it (pandas writes such a column "
-                "unless index=False)."
+                f"has no name for column {join_words(empty)}. Name it, or write with index=False."
             )
         if repeated:
-            raise self.error(
-                f"has several columns named {join_words(map(quote, repeated))}. Give a copy with "
-                "different names."
-            )
+            raise self.error(f"has several columns named {join_words(map(quote, repeated))}.")
 
     def require_column(self, name: str | None, who: str) -> str:
         """The name of a column, or an error that says who needs it and which one is nearest."""
@@ -99,13 +95,8 @@ class Table:
 
     def refuse_columns(self, names: Iterable[str], carried: Collection[str]) -> None:
         """Raise if a column that is carried along has a name that is to be added."""
-        for name in names:
-            if name in carried:
-                raise self.error(
-                    "is there already, and this command adds a column of this name. Give the "
-                    "table from before it was added, or rename the column.",
-                    name,
-                )
+        for name in (one for one in names if one in carried):
+            raise self.error("is there already, and this command adds it. Rename the column.", name)
 
     def batches(
         self, rows: int = 50_000, columns: Sequence[str] | None = None
@@ -133,15 +124,13 @@ class Table:
 def open_table(source: Source) -> Table:
     """A table in a file, a pipe, a remote Parquet file, or standard input (``-``)."""
     text = os.fspath(source)
+    part = source if isinstance(source, Part) else Part(text)
     if is_address(text):
-        part = source if isinstance(source, Part) else Part(text)
         return Table(_Columnar(text, text, "parquet", part), Path(text))
     kind = format_of(text)
     path, name = locate(text)
-    if isinstance(source, Part):
-        name = source.name or name
+    name = part.name or name
     if kind in _MAGIC:
-        part = source if isinstance(source, Part) else Part(text)
         return Table(_Columnar(path, name, kind, part), path)
     if kind == "jsonl":
         return Table(JSONLines(path, name), path)
