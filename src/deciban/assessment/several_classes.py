@@ -35,7 +35,7 @@ from deciban.metrics.intervals import (
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.partitions import FOLDS, Partitions, Rows, Tally, folds_of
-from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
+from deciban.metrics.pav_in_parts import pairwise_costs_in_parts
 from deciban.metrics.recalibration import LlrSample
 from deciban.metrics.units import (
     Buckets,
@@ -340,8 +340,7 @@ def _pair_columns(
 
 def judge_posteriors_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judged:
     """The same; maps are fitted to a subsample in two folds, and improved over all samples."""
-    found = tally_pairs(data)
-    tallies, pairwise = [one.tally for one in found], pairwise_costs_in_parts(data, found)
+    tallies, pairwise = pairwise_costs_in_parts(data)
     share = Subsample.share(tallies[0].counts)
     sampled = [*data.map(partial(_sample_rows, share=share), "Sampling")]
     by_fold = np.sum([one for _, one in sampled], axis=0)

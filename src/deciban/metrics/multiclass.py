@@ -258,10 +258,10 @@ def pairwise_cllr(
     """
     if is_dask(y_true, log_likelihoods):
         from deciban.metrics.dask_collections import open_collections
-        from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
+        from deciban.metrics.pav_in_parts import pairwise_costs_in_parts
 
         data = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
-        return pairwise_costs_in_parts(data, tally_pairs(data))[0]
+        return pairwise_costs_in_parts(data)[1][0]
     return pairwise_costs(read_labelled(y_true, log_likelihoods, classes, sample_weight))
 
 

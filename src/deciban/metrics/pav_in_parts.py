@@ -275,27 +275,22 @@ def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
 # --- pairs of classes -------------------------------------------------------------------------
 
 
-class PairTally(NamedTuple):
-    """Sample counts, and the LLRs of each class (row) against each other one (column)."""
-
-    tally: Tally
-    costs: Floats  # sums, in nats
-    smallest: Floats  # LLR
-
-
-def tally_pairs(data: Partitions) -> list[PairTally]:
-    found = zip(*data.map(partial(_tally_rows, data.classes), "Counting"), strict=True)
-    tallies = []
-    for parts in found:
-        tally, costs, smallest = zip(*parts, strict=True)
-        one = PairTally(Tally.add(tally), np.sum(costs, axis=0), np.min(smallest, axis=0))
-        tallies.append(one)
-    require_counts(data.classes, tallies[0].tally.counts)
-    return tallies
+def pairwise_costs_in_parts(data: Partitions) -> tuple[list[Tally], list[PairwiseCosts]]:
+    """Counts, and Cllr and Cllr_min for each pair of classes, with each system."""
+    tallies, costs = [], []
+    parts = zip(*data.map(partial(_tally_rows, data.classes), "Counting"), strict=True)
+    for k, found in enumerate(parts):
+        tally, sums, smallest = zip(*found, strict=True)
+        tallies.append(Tally.add(tally))
+        costs.append((k, np.sum(sums, axis=0), np.min(smallest, axis=0)))
+    counts = tallies[0].counts
+    require_counts(data.classes, counts)
+    return tallies, [_pairwise_costs(data, counts, *one) for one in costs]
 
 
-def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[PairTally]:
-    D, tallies = len(classes), []
+def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[tuple[Tally, Floats, Floats]]:
+    """Counts, sums of LLR costs in nats and smallest LLRs: classes (rows) against each other."""
+    D, found = len(classes), []
     for k, values in enumerate(rows.evidence):
         samples = rows.labelled(classes, k)
         costs, smallest = np.zeros((D, D)), np.full((D, D), np.inf)
@@ -305,17 +300,13 @@ def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[PairTally]:
         infinite = np.isinf(values)
         wrong = infinite[np.arange(len(infinite)), rows.codes]
         tally = Tally.of_rows(rows, values, D, infinite.any(axis=1), wrong)
-        tallies.append(PairTally(tally, costs, smallest))
-    return tallies
+        found.append((tally, costs, smallest))
+    return found
 
 
-def pairwise_costs_in_parts(data: Partitions, tallies: Sequence[PairTally]) -> list[PairwiseCosts]:
-    return [_pairwise_costs(data, k, tally) for k, tally in enumerate(tallies)]
-
-
-def _pairwise_costs(data: Partitions, system: int, tally: PairTally) -> PairwiseCosts:
-    counts, smallest = tally.tally.counts, tally.smallest
-
+def _pairwise_costs(
+    data: Partitions, counts: NDArray[np.intp], system: int, costs: Floats, smallest: Floats
+) -> PairwiseCosts:
     def min_costs(overlapping: list[Pair]) -> Iterator[float]:
         for pairs in _batches(overlapping, counts):
             pooled = _pool_pairs(data, system, pairs, smallest)
@@ -326,7 +317,7 @@ def _pairwise_costs(data: Partitions, system: int, tally: PairTally) -> Pairwise
                 first, last = (Cells(*np.array(one)[:, None]) for one in ends)
                 yield cost_of_blocks(Cells.join([first, cells, last]).pool().shares())
 
-    return tabulate_pairs(tally.costs / counts[:, None], smallest, min_costs)
+    return tabulate_pairs(costs / counts[:, None], smallest, min_costs)
 
 
 def _batches(pairs: Sequence[Pair], counts: Any) -> Iterator[list[Pair]]:
