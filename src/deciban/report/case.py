@@ -104,8 +104,8 @@ def case_report(
     ]
     classes, scale = [str(label) for label in evidence.classes], SCALES["enfsi"]
     numbers = [one["numbers"] for one in questions]
-    posterior = dict(zip(classes, evidence.posterior(prior)[0].tolist(), strict=True))
-    posterior = dict(sorted(posterior.items(), key=lambda pair: -pair[1]))
+    pairs = zip(classes, evidence.posterior(prior)[0].tolist(), strict=True)
+    posterior = dict(sorted(pairs, key=lambda pair: -pair[1]))
     context = {
         "kind": "What one case shows", "lead": lead, "questions": questions,
         "question_rows": [
@@ -114,18 +114,15 @@ def case_report(
         "validated": known is not None, "before": [percent(p, 3) for p in _BEFORE],
         "decision": None if decision is None else str(decision),
         "posterior": [(shorten(name, 60), percent(p, 3)) for name, p in posterior.items()],
-        "prior": _describe_prior(prior, evidence.classes),
+        "prior": _describe_prior(prior, evidence.classes), "unlike": _describe_typicality(typicality),
         "measurements": [(name, _plain(value)) for name, value in (measurements or {}).items()],
-        "unlike": _describe_typicality(typicality), "scale": scale.source,
-        "provenance": describe_provenance(provenance),
+        "scale": scale.source, "provenance": describe_provenance(provenance),
     }  # fmt: skip
     values = {
-        "classes": classes,
-        "questions": numbers,
+        "classes": classes, "questions": numbers,
         "weights": _normalize(weights, evidence.classes),
         "samples": None if known is None else pack_samples(known, thin_samples(known)),
-        "cuts": [math.log(cut) for cut in scale.cuts],
-        "words": list(scale.words),
+        "cuts": [math.log(cut) for cut in scale.cuts], "words": list(scale.words),
         "numbers": {
             "classes": classes, "log_likelihoods": evidence.log_likelihoods[0],
             "questions": numbers, "posterior": posterior, "provenance": provenance,
