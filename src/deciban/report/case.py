@@ -114,7 +114,8 @@ def case_report(
         "validated": known is not None, "before": [percent(p, 3) for p in _BEFORE],
         "decision": None if decision is None else str(decision),
         "posterior": [(shorten(name, 60), percent(p, 3)) for name, p in posterior.items()],
-        "prior": _describe_prior(prior, evidence.classes), "unlike": _describe_typicality(typicality),
+        "prior": _describe_prior(prior, evidence.classes),
+        "unlike": _describe_typicality(typicality),
         "measurements": [(name, _plain(value)) for name, value in (measurements or {}).items()],
         "scale": scale.source, "provenance": describe_provenance(provenance),
     }  # fmt: skip
