@@ -25,14 +25,9 @@ else:
 #: Okabe and Ito (2008): color-blind safe; without yellow, which is lost on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1, 1)),
-    (0, (6, 1.5, 1, 1.5)),
-    (0, (6, 1.5, 1, 1.5, 1, 1.5)),
-    (0, (3, 3)),
-    (0, (10, 2)),
-)
+    "-", (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (6, 1.5, 1, 1.5, 1, 1.5)),
+    (0, (3, 3)), (0, (10, 2)),
+)  # fmt: skip
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "0.45"  # the gray of identities, boundaries and neutral systems
 LONG = 34  # characters of a label that fit along an axis at the width of a column
@@ -88,9 +83,7 @@ def fold(first: str, second: str) -> str:
 
 Style = dict[str, Any]  # keyword arguments of matplotlib
 Limits = tuple[float, float]
-
-#: How far beyond the view endless lines are drawn, in widths of the view.
-FAR = 1e3
+FAR = 1e3  # widths of the view by which endless lines leave it
 _CELLS = 1500  # dots along each axis: finer than 300 dots per inch at the width of a page
 _MARGIN = 0.05
 _NARROW = 3.5  # inches
@@ -398,28 +391,9 @@ class PairDisplay(Display):
         return display
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "ban", **line_options: Any) -> Self:
-        """Draw the curves, and return the display.
+        """Draw the curves, also of several systems into the same axes, and return the display.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}, default "ban"
-            Unit of the LLRs, or of the prior log-odds.
-        **line_options
-            Options of matplotlib's ``plot``, such as ``color``, ``ls`` and ``marker``.
-
-        Examples
-        --------
-        Two systems in the same axes:
-
-        >>> import matplotlib.pyplot as plt
-        >>> from deciban.plots import TippettDisplay
-        >>> fig, ax = plt.subplots()
-        >>> for name, llr in {"A": [-3.0, 1.0, 0.5, 2.0], "B": [-2.0, 0.2, 0.1, 3.0]}.items():
-        ...     display = TippettDisplay.compute([0, 0, 1, 1], llr, name=name).plot(ax, unit="nat")
-        >>> [text.get_text() for text in ax.get_legend().get_texts()]
-        ['A: 1, ≥ x', 'A: 0, ≥ x', 'B: 1, ≥ x', 'B: 0, ≥ x']
-        >>> plt.close(fig)
+        LLRs and prior log-odds are in ``unit``. Line options are those of matplotlib's ``plot``.
         """
         from_nats(1.0, unit)  # refuses an unknown unit before anything is drawn
         ax = get_axes(ax)
