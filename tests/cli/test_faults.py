@@ -164,7 +164,7 @@ def test_held_out_evidence_is_computed_once(folder, monkeypatch):
     ("options", "said"),
     [
         (["--validation", "0.995"], "--validation 0.995 leaves no row of class 0"),
-        (["--validation", "0"], "got --validation 0. Give 0.2."),
+        (["--validation", "0"], "needs rows to assess the model by. Give --validation 0.2."),
         (["--validation", "0.001"], "class 0 has 60 rows, of which --validation 0.001 sets none"),
     ],
 )
