@@ -85,7 +85,6 @@ Style = dict[str, Any]  # keyword arguments of matplotlib
 Limits = tuple[float, float]
 FAR = 1e3  # widths of the view by which endless lines leave it
 _CELLS = 1500  # dots along each axis: finer than 300 dots per inch at the width of a page
-_MARGIN = 0.05
 _NARROW = 3.5  # inches
 _LINE = 0.17  # inches that a line of a legend takes
 
@@ -135,7 +134,7 @@ def span(*values: ArrayLike) -> Limits:
     if every.size == 0:
         return -1.0, 1.0
     low, high = float(every.min()), float(every.max())
-    margin = _MARGIN * (high - low) if high > low else max(1.0, abs(low))
+    margin = 0.05 * (high - low) if high > low else max(1.0, abs(low))
     return low - margin, high + margin
 
 
@@ -221,7 +220,7 @@ def is_narrow(ax: Axes) -> bool:
 
 
 def axis_text(ax: Axes) -> Style:
-    """Style of a long axis label: small in narrow axes."""
+    """Style of a long axis label."""
     return {"fontsize": "small" if is_narrow(ax) else None}
 
 
@@ -241,7 +240,7 @@ class Display:
 
     A subclass computes its data in ``_from_data(data, ...)``, names the options of ``compute`` in
     ``settings``, so that :meth:`from_predictions` passes all others on to ``plot``, and draws in
-    ``plot(ax, ...)``. The artists end up in ``ax_`` and ``figure_``.
+    ``plot(ax, ...)``, into ``ax_`` and ``figure_``.
     """
 
     ax_: Any
