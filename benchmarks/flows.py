@@ -35,19 +35,16 @@ def compiled_step(flow, rng):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--activation", default="silu")
     parser.add_argument("--mixing", default="random")
     args = parser.parse_args()
     print_setting("deciban", "jax", "jaxlib")
     print(
         f"{FEATURES} features, {COUPLINGS} couplings of {DEPTH} x {WIDTH}, batch {BATCH}, "
-        f"{args.activation}, mixing {args.mixing}; medians of {args.rounds} rounds"
+        f"mixing {args.mixing}; medians of {args.rounds} rounds"
     )
     rng = np.random.default_rng(0)
     for kind in ("affine", "spline"):
-        flow = Flow(
-            FEATURES, COUPLINGS, kind, WIDTH, DEPTH, activation=args.activation, mixing=args.mixing
-        )
+        flow = Flow(FEATURES, COUPLINGS, kind, WIDTH, DEPTH, mixing=args.mixing)
         step, seconds = compiled_step(flow, rng)
         median = race({kind: step}, args.rounds)[kind]
         print(f"{kind:10}{median * 1e3:8.1f} ms a step{seconds:8.1f} s to compile")

@@ -42,7 +42,7 @@ def limits(size):
 
 
 def measure(kind, couplings, d, width, batch, flops, bandwidth):
-    flow = Flow(d, couplings, kind, width, 2, "relu", "none", affine=False)
+    flow = Flow(d, couplings, kind, width)
     params = flow.init(jax.random.key(0))
     x = jnp.asarray(np.random.default_rng(0).normal(size=(batch, d)), jnp.float32)
 

@@ -9,7 +9,7 @@ from _timing import print_setting, race
 from deciban import SameSourceModel, metrics
 from deciban.calibration import AffineCalibrator
 from deciban.same_source import pairs
-from deciban.same_source.source_density import Sets, SourceDensity
+from deciban.same_source.two_level import Sets, SourceDensity
 
 try:
     from lir.lrsystems.two_level import TwoLevelModelNormalKDE

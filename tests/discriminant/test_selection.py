@@ -416,7 +416,7 @@ def test_constant_features_alone_are_refused():
 def test_a_handful_of_samples_gives_the_closed_form_without_folds(n, D, capsys):
     X, y = draw(n, D=D)
     cda = CompositionalDiscriminantAnalysis(random_state=0, verbose=1).fit(X, y)
-    assert "too few for folds" in capsys.readouterr().err
+    assert "Too few samples for folds" in capsys.readouterr().err
     assert [one["shrinkage"] for one in cda.selection_ if one["chosen"]] == ["ledoit-wolf"]
     X_new, y_new = draw(2000, D=D, seed=1)
     plain = LinearDiscriminant().fit(X, y).evidence(X_new)

@@ -16,9 +16,9 @@ from flow_parameters import trained_like
 FLOWS = [
     Flow(1, 1, "affine", width=4),
     Flow(1, 1, "spline", width=4),
-    Flow(2, 3, "affine", width=8, mixing="linear", activation="tanh"),
-    Flow(2, 2, "spline", width=8, depth=1, mixing="none", activation="relu"),
-    Flow(3, 3, "affine", width=8, depth=1, activation="gelu"),
+    Flow(2, 3, "affine", width=8, mixing="linear"),
+    Flow(2, 2, "spline", width=8, depth=1),
+    Flow(3, 3, "affine", width=8, depth=1),
     Flow(5, 3, "spline", width=8, mixing="linear", bins=5, bound=3.0),
     Flow(4, 0),
 ]
@@ -292,19 +292,3 @@ def test_values_with_another_number_of_features_are_refused(shape):
         AFFINE.forward(params, np.zeros(shape))
     with pytest.raises(InputError, match="z must have 4 features"):
         AFFINE.inverse(params, np.zeros(shape))
-
-
-def test_a_flow_can_do_without_the_affine_map():
-    flow = Flow(4, n_couplings=2, mixing="none", affine=False)
-    params = flow.init(jax.random.key(0))
-    assert "affine" not in params
-    params = jax.tree.map(lambda leaf: leaf + 0.1, params)
-    x = np.random.default_rng(0).normal(size=(5, 4))
-    z, log_det = flow.forward(params, x)
-    back, other = flow.inverse(params, z)
-    np.testing.assert_allclose(back, x, atol=1e-5)
-    np.testing.assert_allclose(log_det, -other, atol=1e-5)
-    with pytest.raises(InputError, match="need a Flow with affine=True"):
-        flow.init(jax.random.key(0), offset=np.zeros(4))
-    with pytest.raises(InputError, match="needs couplings or an affine map"):
-        Flow(4, n_couplings=0, affine=False)

@@ -18,8 +18,13 @@ import deciban
 from deciban import Evidence, SameSourceModel, metrics
 from deciban.exceptions import InputError
 from deciban.same_source import pairs, two_level
-from deciban.same_source.source_density import Sets, SourceDensity
-from deciban.same_source.two_level import Sources, em_step, estimate_components
+from deciban.same_source.two_level import (
+    Sets,
+    SourceDensity,
+    Sources,
+    em_step,
+    estimate_components,
+)
 
 LIR = json.loads((Path(__file__).parents[1] / "data" / "same_source_lir.json").read_text())["cases"]
 KINDS = ["normal", "kernel", "aitken-lucy"]

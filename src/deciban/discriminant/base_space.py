@@ -47,6 +47,14 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         """Log-densities up to a constant per sample."""
         return self._log_densities(X)
 
+    def densities_at_evidence(self, features: Floats) -> Floats:
+        """Log-densities whose differences are the evidence, for features that have been read."""
+        evidence, densities = self._log_likelihoods(features), self._log_densities(features)
+        # A flow's evidence with added dimensions is not the difference between its densities.
+        with np.errstate(invalid="ignore"):
+            level = logsumexp(densities, axis=1) - logsumexp(evidence, axis=1)
+        return evidence + np.nan_to_num(level)[:, None]  # NaN: all densities are zero
+
     def log_densities(self, X: ArrayLike) -> Floats:
         """Log-density under each class, of shape (n_samples, n_classes)."""
         return self._log_densities(self._read(X))

@@ -68,9 +68,6 @@ def fit_flows(task: Task) -> Fitted:
         return _fit_chosen(task) if task.options[0].folds else _fit_given(task)
 
 
-# --- settings chosen on folds --------------------------------------------------------------------
-
-
 def _fit_chosen(task: Task) -> Fitted:
     """Flows with settings and epochs that are chosen on folds, or LDA itself."""
     samples, V, seed = task.samples, task.V, task.checkpoint.seed
@@ -137,9 +134,6 @@ def _train_on_folds(
 
     title = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
     return _run(title, state, advance, settings.epochs, checkpoint, verbose, is_over)
-
-
-# --- given settings ------------------------------------------------------------------------------
 
 
 def _fit_given(task: Task) -> Fitted:
@@ -318,9 +312,6 @@ class HeldOutWatch:
         standard_errors = 1 if n < _FEW_HELD_OUT else 2
         doubt = standard_errors * loss.std(axis=1) / n**0.5
         return select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
-
-
-# --- both ----------------------------------------------------------------------------------------
 
 
 def _run(

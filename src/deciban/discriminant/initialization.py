@@ -218,7 +218,7 @@ def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Fl
 
     No eigenvalue is below ``FLOOR`` times the largest one, by default its own.
     """
-    size = max(float(np.trace(within)) / len(within), 1e-300)
+    size = max(np.trace(within) / len(within), 1e-300)
     S = (1 - shrinkage) * within + shrinkage * (size * np.eye(len(within)))
     values, vectors = np.linalg.eigh(S)
     least = FLOOR * max(float(values[-1]) if largest is None else largest, 1e-300)
@@ -245,7 +245,7 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Prepara
 
 
 def ledoit_wolf(samples: Samples, moments: Moments) -> float:
-    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
+    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
 
     if samples.X.shape[1] == 1:
         return 0.0
@@ -294,7 +294,10 @@ def linear_start(
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
     share = np.where(s > max(noise, _NO_SINGULAR), 1.0, s / np.maximum(raised, 1e-300))
-    Wt = _turn_to_added(Wt, share, n_added)
+    for j, k in enumerate(reversed(range(max(0, len(Wt) - n_added), len(Wt)))):
+        # This share of the direction is from the features, the rest from an added dimension.
+        Wt[k] *= share[k]
+        Wt[k, Wt.shape[1] - 1 - j] = np.sqrt(max(0.0, 1 - share[k] ** 2))
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T
     G = V @ sigma @ V.T
@@ -303,16 +306,6 @@ def linear_start(
     rest = null_space(Wt).T  # rows orthogonal to the discriminant ones, in the whitened space
     matrix = np.vstack([B, rest])
     return Start(matrix, np.concatenate([offset, np.zeros(len(rest))]), sigma)
-
-
-def _turn_to_added(Wt: Floats, share: Floats, n_added: int) -> Floats:
-    """Unit directions: this share from the features, the rest from an added dimension."""
-    Wt = Wt.copy()
-    d = Wt.shape[1]
-    for j, k in enumerate(reversed(range(max(0, len(Wt) - n_added), len(Wt)))):
-        Wt[k] *= share[k]
-        Wt[k, d - 1 - j] = np.sqrt(max(0.0, 1 - share[k] ** 2))
-    return Wt
 
 
 def _paper_start(means: Floats, V: Floats) -> Start:

@@ -252,7 +252,13 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
             away = Z[rows] - moments.means[k]
             share = samples.weight[rows] / samples.weight[rows].sum()
             S = (away.T * share) @ away
-            self._warn_of_rank(k, S, largest)
+            if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < FLOOR * largest:
+                warnings.warn(
+                    f"The covariance of class {self.classes_[k]} is singular: its evidence will be "
+                    f"far too strong. Pass shrinkage=0.1, drop features that follow from others, "
+                    f"or give more samples.",
+                    stacklevel=2,
+                )
             self._factors[k] = np.linalg.cholesky(shrink(S, self.shrinkage, largest))
         self._remember_densities(samples.X)
         return self
@@ -266,15 +272,6 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     def covariances_(self) -> Floats:
         """Class covariances, of shape (n_classes, n_features, n_features)."""
         return np.stack([self._scale[:, None] * (L @ L.T) * self._scale for L in self._factors])
-
-    def _warn_of_rank(self, k: int, S: Floats, largest: float) -> None:
-        if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < FLOOR * largest:
-            warnings.warn(
-                f"The covariance of class {self.classes_[k]} is singular: its evidence will be far "
-                f"too strong. Pass shrinkage=0.1, drop features that follow from others, or give "
-                f"more samples.",
-                stacklevel=3,
-            )
 
     def _log_densities(self, X: Floats) -> Floats:
         Z = (X - self._center) / self._scale

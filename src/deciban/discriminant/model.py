@@ -65,7 +65,7 @@ def map_residual(
         seen, mapped = _halves(k, r.shape[-1])
         halves = jnp.concatenate([given, r[..., seen]], axis=-1), r[..., mapped]
         layers = params["couplings"][k]
-        (_, moved), log_det = couple(layers, halves, elementwise, "silu", flip=False)
+        (_, moved), log_det = couple(layers, halves, elementwise)
         r = r.at[..., mapped].set(moved)
         total += log_det
     return jnp.concatenate([l, r], axis=-1), total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -63,10 +63,7 @@ def _layout(model: Model, dtype: str) -> Layout:
 def use_precision(dtype: str) -> Iterator[None]:
     """Context in which JAX computes in this precision, in this thread alone."""
     check_unforked()
-    if dtype == "float64":
-        with double_precision():
-            yield
-    else:
+    with double_precision() if dtype == "float64" else nullcontext():
         yield
 
 
@@ -107,7 +104,7 @@ class FittedFlows:
         return self._compute(_describe, params, W, slice(n))
 
     def from_base(self, Z: Floats) -> Floats:
-        return self._compute(_inverse, self.only_member(), Z)
+        return self._compute(Model.inverse, self.only_member(), Z)
 
     def features_at(self, Z: Floats) -> Floats:
         """Whitened features with the ILRL in Z.
@@ -218,9 +215,8 @@ class FittedFlows:
 
 
 @cache
-def _compile(program: Program, quick: bool) -> Program:
-    compiled: Program = jit(program, quick=quick, static_argnums=0)
-    return compiled
+def _compile(program: Program, quick: bool) -> Any:
+    return jit(program, quick=quick, static_argnums=0)
 
 
 def _describe(model: Model, params: Params, x: jax.Array) -> jax.Array:
@@ -228,10 +224,6 @@ def _describe(model: Model, params: Params, x: jax.Array) -> jax.Array:
     z, log_det = model.forward(params, x)
     scores, common = model.parts_at(params, z, log_det)
     return jnp.concatenate([z, scores, common[:, None]], axis=1)
-
-
-def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
-    return model.inverse(params, z)
 
 
 def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:

@@ -104,8 +104,6 @@ class Selection:
     def judged(self) -> Samples:
         return self.samples.at(self.rows)
 
-    # --- flows -----------------------------------------------------------------------------------
-
     def trainer(self, model: Model) -> Trainer:
         least = min(int(part.sum()) for part in self.parts)
         batch = min(self.options[0].batch_size, least)
@@ -176,8 +174,6 @@ class Selection:
             "params": self._all_samples(vectors),
         }
 
-    # --- the choice ------------------------------------------------------------------------------
-
     def choose(self, kept: dict[str, Any]) -> Choice:
         """The settings with the lowest loss on the folds, calibrated; LDA itself when in doubt."""
         judged, first = self.judged, self.options[0]
@@ -233,15 +229,12 @@ def _is_worse(losses: Floats, best: Floats, n_errors: float) -> NDArray[np.bool_
 def describe_choice(report: list[dict[str, Any]]) -> str:
     chosen = next(one for one in report if one["chosen"])
     if np.isnan(chosen["cross_entropy"]):
-        return (
-            "The samples are too few for folds: the model is the closed form of linear "
-            "discriminant analysis."
-        )
-
-    def least(model: str) -> float:
-        return min((o["cross_entropy"] for o in report if o["model"] == model), default=np.nan)
-
-    losses = f"{least('flow'):.4g} nat, the closed form {least('closed form'):.4g}"
+        return "Too few samples for folds: the model is linear discriminant analysis."
+    least = [
+        min((one["cross_entropy"] for one in report if one["model"] == model), default=np.nan)
+        for model in ("flow", "closed form")
+    ]
+    losses = f"{least[0]:.4g} nat, the closed form {least[1]:.4g}"
     if chosen["model"] == "flow":
         epochs = f"a flow of {chosen['epochs']} epochs"
         return f"On folds, flows have a cross-entropy of {losses}: {epochs} is kept."

@@ -106,8 +106,6 @@ class Survey:
         self._describe()
         self._take_sample(np.random.default_rng(seed))
 
-    # --- the passes ------------------------------------------------------------------------------
-
     def _describe(self) -> None:
         estimator, columns, labels = self._estimator, None, []
         for piece in self._batches.read():
@@ -182,8 +180,6 @@ class Survey:
         moments = totals.moments()
         shrinkage = ledoit_wolf(drawn, moments) * len(sample.codes) / n
         return start_at(tails, moments, min(1.0, shrinkage), n, V, settings)
-
-    # --- reading ---------------------------------------------------------------------------------
 
     @property
     def digests(self) -> list[np.ndarray]:

@@ -15,13 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-Activation = Literal["relu", "gelu", "silu", "tanh"]
 Layers = list[dict[str, Any]]
 Halves = tuple[jax.Array, jax.Array]
 Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
@@ -32,24 +31,16 @@ _SMALLEST = 1e-3  # smallest bin, as a share of the whole range
 # to their bounds at once, after which several couplings would no longer invert in float32.
 _REACH = 16.0
 
-_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "relu": jax.nn.relu,
-    # The tanh approximation cubes its argument, and its gradient is NaN once that overflows.
-    "gelu": lambda h: jax.nn.gelu(h, approximate=False),
-    "silu": jax.nn.silu,
-    "tanh": jnp.tanh,
-}
-
 
 def couple(
-    layers: Layers, halves: Halves, elementwise: Elementwise, activation: Activation, flip: bool
+    layers: Layers, halves: Halves, elementwise: Elementwise, flip: bool = False
 ) -> tuple[Halves, jax.Array]:
     """Both halves, the second one mapped (with ``flip``, the first), and log |det| of shape (...).
 
     A single feature has no other half to read; its parameters are learned directly.
     """
     seen, mapped = halves[::-1] if flip else halves
-    mapped, log_slopes = elementwise(mapped, _output(layers, seen, activation))
+    mapped, log_slopes = elementwise(mapped, _output(layers, seen))
     # The slopes of a single scaled feature are the same for all samples, and have no axis.
     log_det = jnp.sum(jnp.broadcast_to(log_slopes, mapped.shape), axis=-1)
     return ((mapped, seen) if flip else (seen, mapped)), log_det
@@ -84,13 +75,13 @@ def init_layers(
     return [*layers, {"weight": np.zeros((count, width, n_out), dtype), "bias": last_bias}]
 
 
-def _output(layers: Layers, x: jax.Array, activation: Activation) -> jax.Array:
+def _output(layers: Layers, x: jax.Array) -> jax.Array:
     *hidden, last = layers
     if "weight" not in last:
         return last["bias"]
     x = bound_softly(x, _REACH)
     for layer in hidden:
-        x = _ACTIVATIONS[activation](x @ layer["weight"] + layer["bias"])
+        x = jax.nn.silu(x @ layer["weight"] + layer["bias"])
     return x @ last["weight"] + last["bias"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
@@ -16,7 +16,6 @@ from deciban._validation.scalars import require_one_of, require_positive_number,
 from deciban.exceptions import InputError
 from deciban.flows import affine
 from deciban.flows.couplings import (
-    Activation,
     Halves,
     Layers,
     Scaling,
@@ -29,7 +28,7 @@ from deciban.flows.couplings import (
 from deciban.flows.runtime import read_dtype
 
 Kind = Literal["affine", "spline"]
-Mixing = Literal["none", "random", "linear"]
+Mixing = Literal["random", "linear"]
 Params = dict[str, Any]
 """Nested dicts and lists of arrays: they pickle, store, and pass through any optimizer."""
 
@@ -55,10 +54,9 @@ class Flow:
         spline.
     width, depth : int, default 64 and 2
         Hidden units per layer and hidden layers in each coupling's network.
-    activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
-    mixing : {"random", "linear", "none"}, default "random"
-        Between pairs of couplings: a new random split into halves, such a split with a learned
-        linear map, or nothing.
+    mixing : {"random", "linear"}, default "random"
+        Between pairs of couplings: a new random split into halves, alone or with a learned linear
+        map.
     bins : int, default 8
         Bins per spline.
     bound : float, default 8.0
@@ -67,9 +65,6 @@ class Flow:
         Bound on the log-scales of affine couplings and the log-slopes at the knots of splines.
     seed : int, default 0
         Seed for the splits into halves.
-    affine : bool, default True
-        Whether an affine map comes before the couplings. With hundreds of features it costs as much
-        as several narrow couplings.
 
     See Also
     --------
@@ -96,32 +91,22 @@ class Flow:
     kind: Kind = "affine"
     width: int = 64
     depth: int = 2
-    activation: Activation = "silu"
     mixing: Mixing = "random"
     bins: int = 8
     bound: float = 8.0
     log_scale_bound: float = 3.0
     seed: int = 0
-    affine: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "n_features": 1,
-            "n_couplings": 0,
-            "width": 1,
-            "depth": 1,
-            "seed": 0,
-        }.items():
-            require_whole(getattr(self, name), name, least)
+        for name in ("n_features", "width", "depth"):
+            require_whole(getattr(self, name), name, least=1)
+        require_whole(self.n_couplings, "n_couplings", least=0)
+        require_whole(self.seed, "seed", least=0)
         require_whole(self.bins, "bins", 2, _MOST_BINS)
         require_positive_number(self.bound, "bound")
         require_positive_number(self.log_scale_bound, "log_scale_bound")
-        for name, choices in {"kind": Kind, "activation": Activation, "mixing": Mixing}.items():
-            require_one_of(getattr(self, name), name, get_args(choices))
-        if not self.affine and self.n_couplings == 0:
-            raise InputError(
-                "A Flow needs couplings or an affine map. Pass n_couplings=1 or affine=True."
-            )
+        require_one_of(self.kind, "kind", get_args(Kind))
+        require_one_of(self.mixing, "mixing", get_args(Mixing))
 
     def init(
         self,
@@ -145,13 +130,9 @@ class Flow:
         """
         dtype = read_dtype(dtype)
         d = self.n_features
-        if not self.affine and not (matrix is None and offset is None):
-            raise InputError(
-                "matrix and offset need a Flow with affine=True; this one has no affine map."
-            )
         seed = np.asarray(jax.random.key_data(key)) if isinstance(key, jax.Array) else key
         rng = np.random.default_rng(seed)
-        params: Params = {"couplings": []}
+        params: Params = {"affine": affine.init(d, matrix, offset, dtype), "couplings": []}
         for flip in range(min(2, self.n_couplings)):
             sizes = half_sizes(d)
             n_seen, n_mapped = reversed(sizes) if _flips(self, flip) else sizes
@@ -159,8 +140,6 @@ class Flow:
             count = (self.n_couplings + 1 - flip) // 2
             layers = init_layers(rng, count, n_seen, n_out, self.width, self.depth, dtype)
             params["couplings"].append(layers)
-        if self.affine:
-            params["affine"] = affine.init(d, matrix, offset, dtype)
         if self.mixing == "linear" and self.n_couplings > 2:
             params["mixing"] = np.zeros(((self.n_couplings - 1) // 2, d, d), dtype)
         return params
@@ -205,7 +184,7 @@ def _elementwise(flow: Flow) -> Scaling | Spline:
 
 
 def _flips(flow: Flow, k: int) -> bool:
-    """Whether coupling k maps the first half, which is empty for a single feature."""
+    """Whether coupling k maps the first half; a single feature has none."""
     return k % 2 == 1 and flow.n_features > 1
 
 
@@ -217,9 +196,7 @@ def _is_small(flow: Flow) -> bool:
 # Compiled here too, so that a call outside of the caller's own jit is not run step by step.
 @partial(jax.jit, static_argnums=0)
 def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    y, total = x, jnp.zeros((), x.dtype)
-    if flow.affine:
-        y, total = affine.forward(params["affine"], x)
+    y, total = affine.forward(params["affine"], x)
     elementwise = _elementwise(flow).forward
 
     def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
@@ -231,26 +208,24 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
                 total += log_det
             halves = split(y)
         for k, layers in enumerate(part.couplings):
-            halves, log_det = couple(layers, halves, elementwise, flow.activation, _flips(flow, k))
+            halves, log_det = couple(layers, halves, elementwise, _flips(flow, k))
             total += log_det
         return (halves, total), None
 
     halves, total = _run_pairs(flow, params, pair, (split(y), total))
-    z = jnp.concatenate(halves, axis=-1)
-    if flow.mixing != "none":
-        z = _permute(z, _as_order(flow, _invert(_last_order(flow))))
+    order = _as_order(flow, _invert(_last_order(flow)))
+    z = _permute(jnp.concatenate(halves, axis=-1), order)
     return z, jnp.broadcast_to(total, z.shape[:-1])
 
 
 @partial(jax.jit, static_argnums=0)
 def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    y = z if flow.mixing == "none" else z[..., _last_order(flow)]
     elementwise = _elementwise(flow).inverse
 
     def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
         halves, total = carry
         for k, layers in reversed(list(enumerate(part.couplings))):
-            halves, log_det = couple(layers, halves, elementwise, flow.activation, _flips(flow, k))
+            halves, log_det = couple(layers, halves, elementwise, _flips(flow, k))
             total += log_det
         if part.order is not None:
             y = jnp.concatenate(halves, axis=-1)
@@ -260,12 +235,10 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
             halves = split(_permute(y, part.order, inverse=True))
         return (halves, total), None
 
-    halves, total = _run_pairs(flow, params, pair, (split(y), jnp.zeros((), z.dtype)), reverse=True)
-    x = jnp.concatenate(halves, axis=-1)
-    if flow.affine:
-        x, log_det = affine.inverse(params["affine"], x)
-        total += log_det
-    return x, jnp.broadcast_to(total, x.shape[:-1])
+    start = split(z[..., _last_order(flow)]), jnp.zeros((), z.dtype)
+    halves, total = _run_pairs(flow, params, pair, start, reverse=True)
+    x, log_det = affine.inverse(params["affine"], jnp.concatenate(halves, axis=-1))
+    return x, jnp.broadcast_to(total + log_det, x.shape[:-1])
 
 
 _Carry = tuple[Halves, jax.Array]
@@ -307,7 +280,7 @@ def _pair(flow: Flow, params: Params, j: int) -> _Pair:
         jax.tree.map(lambda a: a[j], layers)
         for layers in params["couplings"][: flow.n_couplings - 2 * j]
     ]
-    if j == 0 or flow.mixing == "none":
+    if j == 0:
         return _Pair(couplings, None, None)
     mixing = params["mixing"][j - 1] if flow.mixing == "linear" else None
     return _Pair(couplings, _orders(flow)[j], mixing)
@@ -315,13 +288,10 @@ def _pair(flow: Flow, params: Params, j: int) -> _Pair:
 
 def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
     couplings = jax.tree.map(lambda a: a[:n], params["couplings"])
-    if flow.mixing == "none":
-        return _Pair(couplings, None, None)
-    orders = _as_order(flow, _orders(flow)[:n])
     mixing = None
     if flow.mixing == "linear":
         mixing = jnp.pad(params["mixing"], ((1, 0), (0, 0), (0, 0)))[:n]
-    return _Pair(couplings, orders, mixing)
+    return _Pair(couplings, _as_order(flow, _orders(flow)[:n]), mixing)
 
 
 def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
@@ -351,9 +321,7 @@ def _orders(flow: Flow) -> np.ndarray:
 
 def _last_order(flow: Flow) -> np.ndarray:
     """The feature order after all permutations."""
-    order = np.arange(flow.n_features, dtype=np.int32)
-    for change in _orders(flow):
-        order = order[change]
+    order: np.ndarray = reduce(np.take, _orders(flow))
     return order
 
 

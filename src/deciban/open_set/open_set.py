@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_consistent_length
@@ -34,7 +33,7 @@ from deciban._validation.scalars import (
     require_one_of,
     require_positive_number,
 )
-from deciban.discriminant.base_space import DiscriminantMixin
+from deciban.discriminant.base_space import DiscriminantMixin, check_sound
 from deciban.discriminant.linear import LinearDiscriminant
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
@@ -129,7 +128,8 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         sample_weight : array of shape (n_samples,), optional
         """
         self._read_p_other()
-        self._require_density()
+        if isinstance(self.density, str):
+            require_one_of(self.density, "density", ("new class", "samples"))
         X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         labels = np.empty(0) if y is None else read_labels(y, name="y")
         other = self._read_other()
@@ -162,26 +162,15 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
 
     def _read_other(self) -> Hashable:
         other = self.other.item() if isinstance(self.other, np.generic) else self.other
-        try:
-            hash(other)
-            usable = not is_missing(other)
-        except TypeError:
-            usable = False
-        if not usable:
+        if not isinstance(other, Hashable) or is_missing(other):
             raise InputError(
                 f"other must be a label, such as text or a number; got {quote(other)}. Give "
                 f"'something else'."
             )
         return other
 
-    def _require_density(self) -> None:
-        if isinstance(self.density, str):
-            require_one_of(self.density, "density", ("new class", "samples"))
-        else:
-            _find_log_density(self.density)
-
     def _require_samples(self, outside: NDArray[np.bool_]) -> None:
-        n, learned = int(outside.sum()), self._is("samples")
+        n, learned = int(outside.sum()), isinstance(self.density, str) and self.density == "samples"
         if learned and n < 2:
             raise InputError(
                 f"density='samples' needs two samples or more labeled {quote(self.other)}; got "
@@ -192,9 +181,6 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
                 f"y must not hold {quote(self.other)} unless density='samples'; got {n}. Pass "
                 f"density='samples', or leave them out."
             )
-
-    def _is(self, density: str) -> bool:
-        return isinstance(self.density, str) and self.density == density
 
     def _learn_density(
         self, X: Any, labels: NDArray[Any], weight: Floats, outside: NDArray[np.bool_]
@@ -207,9 +193,8 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         inside = counts & ~outside
         codes = encode_labels(labels[inside], names, "y")
         known = Samples(features[inside], codes, weight[inside])
-        shrinkage = getattr(self.estimator_, "shrinkage", 0.0)
-        shrinkage = 0.0 if isinstance(shrinkage, str) else shrinkage  # of a CDA, its own matter
-        if self._is("new class"):
+        shrinkage = getattr(self.estimator_, "shrinkage", 0.0)  # a CDA has none
+        if self.density == "new class":
             return BroadDensity.of_new_class(known, len(names), shrinkage)
         own = counts & outside
         others = Samples(features[own], np.zeros(own.sum(), dtype=np.intp), weight[own])
@@ -223,8 +208,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     @property
     def feature_names_in_(self) -> NDArray[Any]:
         """Column names of X, if it had names."""
-        names: NDArray[Any] = self.estimator_.feature_names_in_
-        return names
+        return np.asarray(self.estimator_.feature_names_in_)
 
     @property
     def class_counts_(self) -> Floats:  # type: ignore[override]
@@ -259,26 +243,18 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         return read_features(self.estimator_, X)
 
     def _log_densities(self, X: Floats) -> Floats:
-        known, densities = self.estimator_._log_likelihoods(X), self.estimator_._log_densities(X)
-        # A flow's evidence with added dimensions is not the difference between its densities.
-        with np.errstate(invalid="ignore"):
-            level = logsumexp(densities, axis=1) - logsumexp(known, axis=1)
-        level = np.nan_to_num(level)  # all are zero: only the further class is left
         if isinstance(self.density_, BroadDensity):
             other = self.density_.log_density(X)
         else:
             other = _read_log_density(_find_log_density(self.density_)(X), len(X))
-        return self._insert(known + level[:, None], other)
+        return self._insert(self.estimator_.densities_at_evidence(X), other)
 
     def _finish_loading(self) -> None:
         density = self.density_
         if not isinstance(density, BroadDensity):
             raise ValueError("not a density")
-        numbers = (*density.whitening, density.center, density.axes, density.variance)
-        if not all(np.isfinite(array).all() for array in numbers):
-            raise ValueError("numbers that are not finite")
-        if not ((density.variance > 0).all() and (density.whitening.scale > 0).all()):
-            raise ValueError("variances that are not positive")
+        scales = np.append(density.variance, density.whitening.scale)
+        check_sound(scales, np.zeros(0), *density.whitening, density.center, density.axes)
         if not (density.degrees_of_freedom > 0 and density.within >= 0):
             raise ValueError("degrees of freedom or a variance that are negative")
         if len(density.center) != self.columns_.n_features:
@@ -331,9 +307,9 @@ def open_set_costs(
     """
     labels = as_labels(classes)
     at = index_of(other, labels)
-    require_positive_number(cost_miss, "cost_miss", or_zero=True)
-    require_positive_number(cost_false_alarm, "cost_false_alarm", or_zero=True)
-    require_positive_number(cost_confusion, "cost_confusion", or_zero=True)
+    given = {"miss": cost_miss, "false_alarm": cost_false_alarm, "confusion": cost_confusion}
+    for name, cost in given.items():
+        require_positive_number(cost, f"cost_{name}", or_zero=True)
     costs = np.full((len(labels), len(labels)), float(cost_confusion))
     costs[:, at], costs[at] = cost_miss, cost_false_alarm
     np.fill_diagonal(costs, 0.0)
@@ -359,17 +335,18 @@ def _find_log_density(density: Any) -> Callable[[Floats], Any]:
 def _try_density(density: Any, X: Floats) -> None:
     """Raise if a density does not take rows of features."""
     rows = X[: 3 if X.shape[1] == 2 else 2]  # as many as columns would hide a transposed table
+    log_density = _find_log_density(density)
     try:
-        values = _find_log_density(density)(rows)
+        values = log_density(rows)
     except Exception as error:
-        frozen = (
-            "Fit it, and wrap it in sklearn.frozen.FrozenEstimator: clone and cross-validation "
-            "make an unfitted one of it."
-        )
+        remedy = "Check its number of features."
+        if isinstance(error, NotFittedError):
+            remedy = (
+                "Fit it and wrap it in sklearn.frozen.FrozenEstimator, or clone would reset it."
+            )
         raise InputError(
             f"density must give the log-density of rows of {X.shape[1]} features; got "
-            f"{type(error).__name__}: {str(error).rstrip('.')}. "
-            f"{frozen if isinstance(error, NotFittedError) else 'Check its number of features.'}"
+            f"{type(error).__name__}: {str(error).rstrip('.')}. {remedy}"
         ) from error
     _read_log_density(values, len(rows))
 

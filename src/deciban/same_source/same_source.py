@@ -18,8 +18,13 @@ from deciban._validation.scalars import quote_each, require_fraction, require_on
 from deciban.discriminant.initialization import FLOOR, shrink
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.same_source.source_density import Sets, SourceDensity
-from deciban.same_source.two_level import Sources, diagonalize, estimate_components
+from deciban.same_source.two_level import (
+    Sets,
+    SourceDensity,
+    Sources,
+    diagonalize,
+    estimate_components,
+)
 
 Density = Literal["normal", "kernel", "aitken-lucy"]
 Estimator = Literal["corrected", "ml", "moments"]
@@ -124,12 +129,18 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         sources = sources._replace(scatter=self._shrink(sources, np.abs(X).max(axis=0)))
         estimate, history = estimate_components(sources, unbiased=self.estimator == "moments")
         mean, self.within_, self.between_ = estimate
+        m, d = sources.means.shape
         if self.estimator == "corrected":
-            free, d = len(X) - len(sources.counts), X.shape[1]
+            free = len(X) - m
             self.within_ *= free / max(free - d - 1, 1)
         self.mean_, self.log_likelihoods_ = center + mean, np.array(history)
         self._source_means, self._source_counts = center + sources.means, sources.counts
-        self.bandwidth_ = self._choose_bandwidth(*sources.means.shape)
+        self.bandwidth_ = float((4 / ((d + 2) * m)) ** (1 / (d + 4)))
+        if self.bandwidth != "silverman":
+            remedy = "Give 'silverman' for a rule."
+            self.bandwidth_ = require_fraction(
+                self.bandwidth, "bandwidth", inclusive=True, remedy=remedy
+            )
         self.classes_ = np.array([0, 1])
         self._finish_loading()
         return self
@@ -206,12 +217,6 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
             )
         return shrink(S, self.shrinkage) * unit
 
-    def _choose_bandwidth(self, m: int, d: int) -> float:
-        if isinstance(self.bandwidth, str) and self.bandwidth == "silverman":
-            return float((4 / ((d + 2) * m)) ** (1 / (d + 4)))
-        remedy = "Give 'silverman' for a rule."
-        return require_fraction(self.bandwidth, "bandwidth", inclusive=True, remedy=remedy)
-
     def _finish_loading(self) -> None:
         learned = (self.mean_, self.within_, self.between_, self._source_means)
         finite = all(np.isfinite(x).all() for x in learned)
@@ -246,13 +251,13 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
 def _stack(X: Any, name: str, d: int) -> tuple[Floats, NDArray[np.intp]]:
     """Measurements from several sets, one below the other, and the sizes of the sets."""
+    singles = False
     if isinstance(X, list | tuple) and X and all(np.ndim(x) == 2 for x in X):
         tables = [to_numpy(x, name) for x in X]
-        singles = False
     else:
         values = to_numpy(X, name)
-        tables = list(values) if values.ndim == 3 else [values]
         singles = values.ndim == 2
+        tables = list(values) if values.ndim == 3 else [values]
     if not tables or any(t.ndim != 2 or t.shape[1] != d or not t.size for t in tables):
         got = quote_each(dict.fromkeys(table.shape for table in tables), 3)
         raise InputError(

@@ -26,10 +26,6 @@ class Pairs(NamedTuple):
     y_true : array of shape (n_pairs,)
         1 for the same source, else 0.
 
-    See Also
-    --------
-    pairs : Returns it.
-
     Examples
     --------
     >>> pairs(["a", "b", "a"]).y_true
@@ -92,16 +88,13 @@ def pairs(
 
 
 class _Candidates(NamedTuple):
-    """Pairs of each position p with counts[p] positions from first[p] on, numbered row by row.
-
-    Some may join positions in one group, which is not allowed.
-    """
+    """Pairs of each position p with counts[p] positions from first[p] on, numbered row by row."""
 
     kind: str
     first: Rows
     counts: Rows
     group: Rows
-    n_forbidden: int
+    n_forbidden: int  # pairs within one group
 
     def draw(self, limit: int | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
         """All allowed pairs, or as many as the limit, drawn without replacement."""
