@@ -97,15 +97,6 @@ def test_moments_do_not_depend_on_the_parts(cuts, seed):
         np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9)
 
 
-def test_moments_are_those_of_numpy(rng):
-    X, codes = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 3)), np.arange(300) % 3
-    moments = class_moments(Samples(X, codes, np.ones(300)), 3)
-    within = np.mean([np.cov(X[codes == k].T, bias=True) for k in range(3)], axis=0)
-    np.testing.assert_allclose(moments.center, X.mean(axis=0))
-    np.testing.assert_allclose(moments.scale, np.sqrt(np.diag(within)))
-    np.testing.assert_allclose(moments.within * np.outer(moments.scale, moments.scale), within)
-
-
 @given(st.integers(1, 200), st.integers(1, 7), st.integers(0, 1000))
 def test_a_shuffle_gives_each_sample_once_but_for_the_last_few(n, size, seed):
     values = np.arange(n)

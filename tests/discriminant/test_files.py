@@ -61,12 +61,6 @@ def test_a_saved_discriminant_is_the_same(names, model, tmp_path):
     same_bits(back_from_file(model, tmp_path / "model"), model, X)
 
 
-@pytest.mark.parametrize("model", MODELS[::2], ids=str)
-def test_a_saved_discriminant_of_two_classes_is_the_same(model, tmp_path):
-    model = model.fit(X[Y < 2], Y[Y < 2])
-    same_bits(back_from_file(model, tmp_path / "model"), model, X)
-
-
 def test_truth_values_stay_truth_values(tmp_path):
     model = LinearDiscriminant().fit(X, Y > 0)
     assert back_from_file(model, tmp_path / "model").predict(X[:1]).tolist() == [False]
@@ -88,14 +82,6 @@ def test_names_of_columns_are_kept(tmp_path):
         back = back_from_file(model, tmp_path / "model")
         assert back.feature_names_in_.tolist() == list("abcd")
         assert back.evidence(frame[list("dcba")]).allclose(model.evidence(frame))
-
-
-def test_any_file_is_loaded_with_what_went_along(tmp_path):
-    model = QuadraticDiscriminant().fit(X, Y)
-    model.save(tmp_path / "model", extra={"columns": ["a", "b", "c", "d"]})
-    back, extra = load_with_extra(tmp_path / "model")
-    same_bits(back, model, X)
-    assert extra == {"columns": ["a", "b", "c", "d"]}
 
 
 def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
@@ -148,16 +134,6 @@ def test_arrays_that_no_evidence_can_come_of_are_refused(model, tmp_path):
             with pytest.raises(InputError, match="Cannot load model"):
                 type(model).load(path)
             files.write_arrays(path, kind, arrays, plain)
-
-
-def test_labels_that_would_fill_the_memory_are_refused(tmp_path):
-    path = tmp_path / "model"
-    LinearDiscriminant().fit(X, NAMES["text"][Y]).save(path)
-    arrays, plain = files.read_arrays(path, ["LinearDiscriminant"])
-    plain["state"]["classes_"]["labels"] = ["a" * 20_000, *(str(k) for k in range(20_000))]
-    files.write_arrays(path, plain["kind"], arrays, plain)
-    with pytest.raises(InputError, match="labels that are too long"):
-        LinearDiscriminant.load(path)
 
 
 # --- a CDA ----------------------------------------------------------------------------------------

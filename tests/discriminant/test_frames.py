@@ -15,7 +15,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
-from deciban._estimation.columns import Columns
 from deciban._persistence import files
 from deciban.calibration import CalibratedEvidenceClassifier
 from deciban.exceptions import InputError, UnseenValueWarning
@@ -311,9 +310,6 @@ def test_numbers_that_are_rarely_missing_are_filled_by_values_that_speak_for_no_
     assert np.ptp(nothing.log_likelihoods) < 1e-6
     median = model.evidence(np.median(numbers, axis=0)[None])
     assert np.ptp(median.log_likelihoods) > 1
-    one = LinearDiscriminant().fit(numbers[:, :1], y > 0)
-    assert one.columns_.fill[0] == pytest.approx((one._means / one._whitening.matrix).mean()
-        * one._whitening.scale[0] + one._whitening.mean[0])  # fmt: skip
 
 
 def test_columns_with_the_same_gaps_share_a_feature():
@@ -383,23 +379,6 @@ def test_what_lacks_columns_is_refused_by_name():
     unnamed = X.set_axis(range(7), axis=1)
     by_place = LinearDiscriminant().fit(unnamed, Y)
     assert by_place.evidence(unnamed).allclose(model.evidence(X))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kinds": {9: "boolean"}},
-        {"kinds": {0: "complex"}},
-        {"kinds": {0: "category"}},
-        {"kinds": {0: "category"}, "categories": {0: ["a", "a"]}},
-        {"gaps": {0: 5}},
-        {"names": ["a"]},
-        {"library": "os"},
-    ],
-)
-def test_columns_that_contradict_one_another_are_refused(change):
-    with pytest.raises(ValueError, match="contradict"):
-        Columns(**({"names": ["a", "b"], "fill": np.zeros(2)} | change))
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
-
-from deciban.flows import runtime
 
 COMPUTE = """
 import jax
@@ -50,14 +47,3 @@ def test_a_second_process_finds_programs_and_mends_what_was_cut_short(tmp_path):
 )
 def test_without_a_folder_that_can_be_written_to_there_is_no_cache(switch):
     assert not compute(switch)
-
-
-def test_the_oldest_programs_go_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(runtime, "_MAX_BYTES", 250)
-    now = time.time()
-    for age in range(4):
-        path = tmp_path / f"{age}-cache"
-        path.write_bytes(b"y" * 100)
-        os.utime(path, (now - age, now - age))
-    runtime._sweep(tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["0-cache", "1-cache"]

@@ -92,19 +92,6 @@ def test_a_loss_that_is_never_finite_is_said_to_be():
         run(trainer(), data(np.nan), 1)
 
 
-def test_a_layout_gives_back_what_it_was_given():
-    rng = np.random.default_rng(0)
-    params = {"a": rng.normal(size=(3, 2)), "b": [rng.normal(size=4), rng.normal(size=())]}
-    layout = Layout.of(params, {"a": False, "b": [True, False]})
-    members = {"a": np.stack([params["a"]] * 2), "b": [np.stack([b] * 2) for b in params["b"]]}
-    vectors = layout.flatten(members)
-    assert [vector.shape for vector in vectors] == [(2, 4), (2, 7)]
-    both, one = layout.restore(vectors), layout.restore([vector[0] for vector in vectors])
-    np.testing.assert_array_equal(both["a"], members["a"])
-    np.testing.assert_array_equal(both["b"][1], members["b"][1])
-    np.testing.assert_array_equal(one["b"][0], params["b"][0])
-
-
 def test_only_what_decays_is_pulled_to_zero_and_steps_are_those_of_adam(monkeypatch):
     monkeypatch.setattr(training, "_MAX_NORM", 1e9)
 

@@ -196,13 +196,6 @@ def test_the_density_of_a_new_class_is_that_of_quadrature_however_far(
     np.testing.assert_allclose(density.log_density(points), expected, rtol=0, atol=1e-5)
 
 
-def test_the_tail_of_a_new_class_is_a_power_of_the_distance():
-    density = OpenSetDiscriminant(other=-1).fit(X, Y).density_
-    tail = density.log_density(np.full((3, 4), 10.0) ** np.array([[50], [100], [150]]))
-    power = density.degrees_of_freedom + 4
-    np.testing.assert_allclose(np.diff(tail), -power * 50 * np.log(10), rtol=1e-9)
-
-
 def test_far_points_are_something_else_beside_classes_of_different_width():
     rng = np.random.default_rng(8)
     y = np.repeat(np.arange(5), 100)
@@ -346,14 +339,6 @@ def test_rows_are_matched_by_index_columns_by_name_and_zero_weights_do_not_count
             model.fit(**{"X": X, "y": Y} | wrong)
 
 
-def test_blocks_of_rows_give_what_the_rows_give():
-    da = pytest.importorskip("dask.array")
-    model = OpenSetDiscriminant(other=-1).fit(X, Y)
-    blocks = da.from_array(X, chunks=(60, 4))
-    found = model.evidence(blocks).compute(scheduler="synchronous")
-    np.testing.assert_allclose(found, model.evidence(X).log_likelihoods)
-
-
 def test_bad_input_is_refused_in_one_sentence():
     y = np.where(Y == 2, -1, Y)
     one = np.append(np.arange(60) % 2, -1)
@@ -429,14 +414,6 @@ def test_an_integer_of_numpy_as_the_name_is_saved(tmp_path):
 def test_a_density_of_samples_is_finite_for_features_beyond_the_squares_of_floats():
     model = OpenSetDiscriminant(other=2, density="samples").fit(X, Y)
     assert np.isfinite(model.density_.log_density(1e155 * X[:1])).all()
-
-
-def test_each_error_has_its_cost_wherever_the_other_class_stands():
-    costs = open_set_costs(
-        ["other", "a", "b"], "other", cost_miss=2, cost_false_alarm=3, cost_confusion=5
-    )
-    np.testing.assert_array_equal(costs, [[0, 3, 3], [2, 0, 5], [2, 5, 0]])
-    assert (open_set_costs([0, 1, 2], 2) == 1 - np.eye(3)).all()
 
 
 def test_a_dear_false_alarm_makes_the_decision_other():
