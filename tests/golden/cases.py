@@ -266,7 +266,7 @@ COMMANDS = {
         "evaluate glass.csv --truth same --items left,right --json --resamples 100",
     ],
     "languages": [
-        "evaluate languages.csv --truth truth --json --resamples 100 --c-avg",
+        "evaluate languages.csv --truth truth --json --resamples 100 --dcf c-avg",
         "calibrate languages.csv --truth truth -o l.deciban --json",
         "apply l.deciban languages.csv -o l.csv --prior uniform --json",
         "monitor l.csv --truth truth --state m.json --json",
