@@ -68,15 +68,9 @@ def fit_affine(
     standardize = standardize.drop_constants(np.abs(scores).max(axis=0), largest)
     scores[:, ~standardize.varies] = 0.0
     cost = LogisticCost(
-        _design(scores, offset),
-        truth,
-        weight / unit,
-        log_prior,
-        contrast,
-        scale,
-        ridge / unit,
+        _design(scores, offset), truth, weight / unit, log_prior, contrast, scale, ridge / unit,
         0.0 if is_fusion else None,
-    )
+    )  # fmt: skip
     return _solve(cost, class_sizes, standardize)
 
 
@@ -109,11 +103,6 @@ class Standardization(NamedTuple):
         """Standardized scores; constants carry no evidence and are zero."""
         return np.where(self.varies, l / self.size - self.center, 0.0)
 
-    def inverse(self, affine: AffineMap) -> AffineMap:
-        """The map for original scores."""
-        matrix, b = affine
-        return AffineMap(matrix / self.size, b - matrix @ self.center)
-
 
 def _design(l: np.ndarray, offset: bool) -> Design:
     return Design(np.ascontiguousarray(l.T)[None], np.ones((int(offset), len(l))))
@@ -123,9 +112,8 @@ def _solve(
     cost: LogisticCost, class_sizes: np.ndarray | None, standardize: Standardization
 ) -> AffineMap:
     theta = _minimize(cost) if class_sizes is None else _shrink(cost, class_sizes)
-    has_offset = cost.n_offsets > 0
-    affine = AffineMap.from_parameters(theta, cost.scale, cost.k, has_offset=has_offset)
-    return standardize.inverse(affine)
+    matrix, b = AffineMap.from_parameters(theta, cost.scale, cost.k, has_offset=cost.n_offsets > 0)
+    return AffineMap(matrix / standardize.size, b - matrix @ standardize.center)
 
 
 def _minimize(cost: LogisticCost) -> np.ndarray:
@@ -288,14 +276,9 @@ class _CostInParts(LogisticCost):
 
 
 def newton_terms(
-    l: np.ndarray,
-    truth: np.ndarray,
-    weight: np.ndarray,
-    log_prior: np.ndarray,
-    contrast: np.ndarray,
-    affine: AffineMap,
-    scale: Scale,
-) -> NewtonTerms:
+    l: np.ndarray, truth: np.ndarray, weight: np.ndarray, log_prior: np.ndarray,
+    contrast: np.ndarray, affine: AffineMap, scale: Scale,
+) -> NewtonTerms:  # fmt: skip
     """The terms for some samples; ``weight`` holds one weight per class."""
     cost = LogisticCost(_design(l, True), truth, weight[truth], log_prior, contrast, scale, 0.0)
     here = cost.at(affine.parameters(scale))

@@ -20,14 +20,11 @@ _STEPS = 2  # of Newton from an estimate to maximum likelihood, which is far whe
 
 def fit_linear(cost: LogisticCost) -> np.ndarray:
     """Parameters at the minimum; weights sum to one."""
+    some = cost.thin_out(_FIRST)
+    start = np.zeros(cost.n_parameters) if some is cost else fit_linear(some)
     # Under a nearly certain prior all costs are small; in units of its entropy they are not.
     unit = prior_entropy(cost.log_prior)
-    return _fit(replace(cost, weight=cost.weight / unit, ridge=cost.ridge / unit), unit)
-
-
-def _fit(cost: LogisticCost, unit: float) -> np.ndarray:
-    some = cost.thin_out(_FIRST)
-    start = np.zeros(cost.n_parameters) if some is cost else _fit(some, unit)
+    cost = replace(cost, weight=cost.weight / unit, ridge=cost.ridge / unit)
     return minimum(cost.at, start, np.full(len(start), unit**-0.5))
 
 

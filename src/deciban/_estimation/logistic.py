@@ -277,15 +277,20 @@ class CostPoint:
             self.slope = self.slope + self.slope_of_prior(cost.jeffreys, inverse)
 
     def slope_of_prior(self, jeffreys: float, inverse: np.ndarray) -> np.ndarray:
-        """Slope of Jeffreys' prior.
+        """Slope of Jeffreys' prior, for one vector and at most one covariate.
 
         With the covariance M = J I^-1 J^T of recalibrated scores, the determinant changes with
         these scores by p (g - p.g), g = diag M - 2 M p.
         """
-        cost, slope = self.cost, np.zeros(len(inverse))
+        cost, V, slope = self.cost, self.cost.V, np.zeros(len(inverse))
         for rows in cost.blocks():
-            p = self.p[:, rows]
-            diagonal, product = _covariance_of_scalar(cost, rows, p, inverse)
+            p, s = self.p[:, rows], cost.log_likelihoods[0][:, rows]
+            mean = np.sum(p * s, axis=0)
+            diagonal, product = inverse[0, 0] * s * s, inverse[0, 0] * s * mean
+            if cost.n_offsets:
+                q, both, own = V.T @ p, inverse[0, 1:], inverse[1:, 1:]
+                diagonal += 2 * s * (V @ both)[:, None] + np.sum((V @ own) * V, axis=1)[:, None]
+                product += s * (both @ q) + V @ (np.outer(both, mean) + own @ q)
             g = diagonal - 2 * product
             r = p * (g - np.sum(p * g, axis=0)) * cost.weight[rows]
             slope -= jeffreys / 2 * cost.slope(rows, r)
@@ -380,20 +385,3 @@ _CURVATURES = {
     "diagonal": _curvature_of_diagonal,
     "full": _curvature_of_full,
 }
-
-
-def _covariance_of_scalar(
-    cost: LogisticCost, rows: slice, p: np.ndarray, inverse: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonal of the covariance of recalibrated scores, and its product with p.
-
-    ``inverse`` is the parameters' covariance, for one vector and at most one covariate.
-    """
-    s, V = cost.log_likelihoods[0][:, rows], cost.V
-    mean = np.sum(p * s, axis=0)
-    diagonal, product = inverse[0, 0] * s * s, inverse[0, 0] * s * mean
-    if cost.n_offsets:
-        q, both, own = V.T @ p, inverse[0, 1:], inverse[1:, 1:]
-        diagonal += 2 * s * (V @ both)[:, None] + np.sum((V @ own) * V, axis=1)[:, None]
-        product += s * (both @ q) + V @ (np.outer(both, mean) + own @ q)
-    return diagonal, product

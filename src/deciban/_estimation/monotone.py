@@ -80,7 +80,6 @@ def fit_monotone(
     log_prior: Floats,
     contrast: Floats,
     class_sizes: Floats,
-    *,
     misleading: float = 1.0,
 ) -> ConvexGradient:
     """A smooth monotone map with a small weighted cross-entropy.
@@ -107,14 +106,9 @@ def fit_monotone(
     root = np.sqrt((1 - _BENT) * factor) * np.eye(d)
     theta = np.concatenate([heights, slopes.ravel(), root.ravel(), [np.log(_BENT * factor)]])
     squares = np.repeat([factor**2, factor, 1.0], [len(heights) + slopes.size, d * d, 1])
-    cost = _SmoothCost(
-        np.concatenate([u, means]),
-        np.concatenate([mass * (1 - added), misleading]),
-        log_prior,
-        contrast,
-        theta,
-        _PULL * float(added.mean()) / D / squares,
-    )
+    ridge = _PULL * float(added.mean()) / D / squares
+    mass = np.concatenate([mass * (1 - added), misleading])
+    cost = _SmoothCost(np.concatenate([u, means]), mass, log_prior, contrast, theta, ridge)
     found = minimize(cost, theta, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     a, b, root, T = cost.unpack(found.x)
     return ConvexGradient(a, b, points, T, 0.0, root, center, size)

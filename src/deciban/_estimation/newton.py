@@ -38,11 +38,6 @@ def minimum(
     ``size`` is the root of the largest second derivative by each parameter: in these units
     curvature is about one at most, and a damping of one always gains. The search stops at a gain
     below ``flat`` nats or a value below ``perfect``: separable classes have no finite optimum.
-
-    Raises
-    ------
-    ConvergenceError
-        If the minimum is not reached.
     """
     steps = search(start, size, flat, perfect, _STEPS)
     asked = next(steps)
@@ -73,13 +68,12 @@ def search(
 
     Yields positions and takes the points there, so one pass over the samples can serve several
     searches. Returns the position and the gain that a further step promises, zero at the minimum.
-    Parameters are those of :func:`minimum`.
     """
     theta, damping, promise = start, _LEAST, 0.0
     here = yield theta
     curvature = here.curvature()
     for _ in range(most):
-        step = newton_step(curvature, here.slope, size, damping)
+        step = _damped_step(curvature, here.slope, size, damping)
         promise = -float(step @ here.slope)
         if promise < flat or here.value < perfect or not math.isfinite(promise):
             return theta, 0.0
@@ -95,10 +89,9 @@ def search(
     return theta, promise
 
 
-def newton_step(
+def _damped_step(
     curvature: np.ndarray | LinearOperator, slope: np.ndarray, size: np.ndarray, damping: float
 ) -> np.ndarray:
-    """A damped step; ``size`` is as in :func:`minimum`."""
     n = len(slope)
     if isinstance(curvature, np.ndarray):
         damped = curvature / np.outer(size, size) + damping * np.eye(n)

@@ -84,9 +84,7 @@ class AffineCalibrator(Calibrator):
     --------
     GaussianCalibrator : Needs less data if the ILRLs in each class are Gaussian.
     CurvedCalibrator : A factor that depends on the strength of the evidence.
-    FusionCalibrator : Several systems, quality measures.
     BoundedCalibrator : Limits evidence to what the data support.
-    CalibratedEvidenceClassifier : Calibrates any scikit-learn classifier.
 
     References
     ----------
@@ -125,17 +123,12 @@ class AffineCalibrator(Calibrator):
         require_one_of(self.scale, "scale", get_args(Scale))
         prior, basis = self.prior_, self._basis()
         l = finite_ilr(samples.evidence, basis)
+        weight = balance_weights(samples.codes, samples.weight, prior)
         self.matrix_, self.offset_ = fit_affine(
-            l,
-            samples.codes,
-            balance_weights(samples.codes, samples.weight, prior),
-            np.log(prior),
-            basis.contrast,
-            self.scale,
-            offset=self.offset,
-            ridge=self.ridge or 0.0,
+            l, samples.codes, weight, np.log(prior), basis.contrast, self.scale,
+            offset=self.offset, ridge=self.ridge or 0.0,
             class_sizes=samples.sizes if self.ridge is None else None,
-        )
+        )  # fmt: skip
         fused = self._reader.fusion is not None
         self.uncertainty_ = None if fused else self._uncertainty(l, samples, samples.sizes)
 
@@ -182,23 +175,15 @@ class AffineCalibrator(Calibrator):
         return self
 
     def _uncertainty(self, l: Floats, samples: Labelled, sizes: Floats) -> Uncertainty | None:
-        k, prior = l.shape[1], self.prior_
-        here, identity = (
-            np.append(free_entries(A, self.scale), b[: k * self.offset])
-            for A, b in ((self.matrix_, self.offset_), (np.eye(k), np.zeros(k)))
-        )
+        prior, offset = self.prior_, self.offset_[: l.shape[1] * self.offset]
+        here = np.append(free_entries(self.matrix_, self.scale), offset)
         if len(here) > _MAX_PARAMETERS:
             return None
+        weight = balance_weights(samples.codes, samples.weight, prior)
         cost = LogisticCost(
-            self._design(l),
-            samples.codes,
-            balance_weights(samples.codes, samples.weight, prior),
-            np.log(prior),
-            self._basis().contrast,
-            self.scale,
-            self.ridge or 0.0,
-            identity,
-        )
+            self._design(l), samples.codes, weight, np.log(prior), self._basis().contrast,
+            self.scale, self.ridge or 0.0,
+        )  # fmt: skip
         return uncertainty(cost, here, sizes)
 
     def _design(self, l: Floats) -> Design:
@@ -218,9 +203,8 @@ class AffineCalibrator(Calibrator):
         return center - half, center + half
 
     def _fusion_ridge(self) -> float | None:
-        if self.ridge is None:
-            return None
-        return require_positive_number(self.ridge, "ridge", or_zero=True)
+        ridge = self.ridge
+        return None if ridge is None else require_positive_number(ridge, "ridge", or_zero=True)
 
     def _warn_about_fit(self, samples: Labelled) -> None:
         if self.ridge != 0:
@@ -242,10 +226,7 @@ class AffineCalibrator(Calibrator):
 
 
 def _call_with_ilr(
-    function: Callable[[Floats, Any], Any],
-    basis: Basis,
-    classes: tuple[Hashable, ...],
-    rows: Rows,
+    function: Callable[[Floats, Any], Any], basis: Basis, classes: tuple[Hashable, ...], rows: Rows
 ) -> Any:
     return function(finite_ilr(evidence_of(rows.evidence[0], classes), basis), rows.codes)
 

@@ -68,7 +68,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         values = self.evidence(X).log_likelihoods
         with np.errstate(invalid="ignore"):
             centered = np.asarray(values - values.mean(axis=1, keepdims=True))
-        # Where a class is ruled out there is no center: the best class is at zero.
+        # If a class is ruled out there is no center: the best class is at zero.
         return np.where(np.isfinite(centered), centered, values - values.max(axis=1, keepdims=True))
 
     @over_partitions
@@ -198,7 +198,6 @@ class IdentityCalibrator(Calibrator):
 
     See Also
     --------
-    CalibratedEvidenceClassifier : Compares it with other calibrators.
     deciban.metrics.calibration_test : Whether evidence is calibrated as it is.
 
     Examples

@@ -108,31 +108,28 @@ class BootstrapCalibrator(_Wrapper):
             The two items that each sample compares: items are drawn.
         """
         require_whole(self.n_resamples, "n_resamples", 20)
-        blank = clone_calibrator(self.calibrator)
-        fitted = clone_calibrator(blank).fit(X, y, sample_weight)
+        fitted = clone_calibrator(self.calibrator).fit(X, y, sample_weight)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
-        sides = split_items(items)
         X, y, sample_weight, groups, *both = align_by_index(
-            X=X, y=y, sample_weight=sample_weight, groups=groups, **sides
+            X=X, y=y, sample_weight=sample_weight, groups=groups, **split_items(items)
         )
         codes = encode_classes(y)[1]
         weight = read_weights(sample_weight, len(codes), for_fit=True)
         weight = np.ones(len(codes)) if weight is None else weight
         counts = np.flatnonzero(weight)  # samples without weight do not count
         design = read_design(codes, groups, both).select(counts)
-        fewest = design.min_units if design.depends else np.bincount(codes[counts]).min()
-        self.n_units_ = float(fewest)
+        classes = np.bincount(codes[counts])
+        self.n_units_ = float(design.min_units if design.depends else classes.min())
         rng = np.random.default_rng(self.random_state)
         self.calibrator_, self.resampled_ = fitted, []
         for _ in range(self.n_resamples):
             drawn = np.zeros(len(codes))
             drawn[counts] = weight[counts] * design.draw_counts(rng)
-            one = clone_calibrator(blank)
-            one._learn(X, y, drawn)
-            self.resampled_.append(one)
+            self.resampled_.append(clone_calibrator(self.calibrator))
+            self.resampled_[-1]._learn(X, y, drawn)
         return self
 
     @property
@@ -191,8 +188,7 @@ class BoundedCalibrator(_Wrapper):
 
     See Also
     --------
-    IsotonicCalibrator : Returns infinite LLRs, which need bounds.
-    KernelDensityCalibrator : Returns LLRs that the data may not support.
+    IsotonicCalibrator, KernelDensityCalibrator : Return LLRs that the data may not support.
 
     References
     ----------

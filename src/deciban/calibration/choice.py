@@ -92,10 +92,9 @@ def _loss_terms(calibrator: Calibrator, samples: Labelled, folds: NDArray[np.int
         warnings.simplefilter("ignore", ReversedScoresWarning)
         for fold in np.unique(folds):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            fitted = samples.select(train)
             try:
-                calibrator._learn(
-                    samples.evidence[train], samples.codes[train], samples.weights[train]
-                )
+                calibrator._learn(fitted.evidence, fitted.codes, fitted.weights)
             except InputError:
                 return np.full(n, np.inf)
             log_f[test] = calibrator.evidence(samples.evidence[test]).log_likelihoods
@@ -134,6 +133,5 @@ def _thin_out(samples: Labelled, folds: Any) -> tuple[Labelled, Any]:
     rows = np.sort(np.concatenate([rng.permutation(one)[:share] for one in samples.rows_by_class]))
     times = samples.counts / np.minimum(samples.counts, share)
     some = samples.select(rows)
-    return replace(some, weight=some.weights * times[some.codes]), None if folds is None else folds[
-        rows
-    ]
+    some = replace(some, weight=some.weights * times[some.codes])
+    return some, None if folds is None else folds[rows]

@@ -21,12 +21,7 @@ from deciban._estimation.samples import (
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, refuse_masked
 from deciban._validation.labels import align_by_index, read_weights
-from deciban._validation.scalars import (
-    is_whole,
-    quote,
-    quote_each,
-    require_fraction,
-)
+from deciban._validation.scalars import is_whole, quote, quote_each, require_fraction
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.choice import choose_calibrator
@@ -35,23 +30,6 @@ from deciban.evidence import Evidence
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
-
-
-def _log_floor(log_p: Floats, floor: float) -> float:
-    """Lower limit for log-posteriors, relative to the best in their row.
-
-    Half the smallest positive posterior, or ``floor`` if that is larger: classifiers that count
-    votes return zero for "none of a hundred trees".
-    """
-    require_fraction(floor, "floor", remedy="Give 1e-16.")
-    below = log_p - log_p.max(axis=1, keepdims=True)
-    smallest = float(below[np.isfinite(below)].min()) - float(np.log(2))
-    return max(smallest, float(np.log(floor)))
-
-
-def _apply_floor(log_p: Floats, floor: float) -> Floats:
-    """Log-posteriors relative to the best in their row, cut off at the floor."""
-    return np.maximum(log_p - log_p.max(axis=1, keepdims=True), floor)
 
 
 def _fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, rows: Any) -> Any:
@@ -70,15 +48,12 @@ def _weight_parameter(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-def _require_classifier(estimator: Any, fitted: bool) -> None:
-    """Refuse anything but a classifier, and an unfitted one if it must be fitted."""
+def _require_classifier(estimator: Any) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise InputError(
             f"estimator must be a scikit-learn classifier; got {quote(estimator)}. Choose one, or "
             f"say what X holds: {', '.join(TABLES)}."
         )
-    if fitted:
-        check_is_fitted(estimator)
 
 
 def _require_features(X: Any, estimator: Any) -> None:
@@ -222,7 +197,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         read_prior(self.prior, self._names(), mass)  # refused here, not in predict
         self.class_counts_ = mass
         if not self._is_table():
-            _require_classifier(self._estimator(), fitted=self.cv == "prefit")
+            _require_classifier(self._estimator())
+            if self._is_prefit():
+                check_is_fitted(self._estimator())
             if _weight_parameter(self._estimator()) is None:
                 mass = np.bincount(codes).astype(np.float64)  # the class mix that it is fitted to
         self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
@@ -247,23 +224,26 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         """Calibrated evidence over the classes; X is anything the estimator takes."""
         check_is_fitted(self)
         _require_features(X, self.estimator)
-        log_p = _apply_floor(self._log_posteriors(self.estimator_, X), self._floor)
-        return self.calibrator_.evidence(
-            Evidence(log_p - np.log(self.training_prior_), self._names())
-        )
+        log_p, log_prior = self._log_posteriors(self.estimator_, X), np.log(self.training_prior_)
+        log_p = np.maximum(log_p, self._floor)
+        return self.calibrator_.evidence(Evidence(log_p - log_prior, self._names()))
 
     def _uncalibrated_evidence(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
     ) -> tuple[Evidence, NDArray[np.intp], NDArray[np.intp] | None]:
         """Evidence for samples not used to fit the estimator, their rows and their folds."""
-        if self._is_table() or (isinstance(self.cv, str) and self.cv == "prefit"):
+        if self._is_table() or self._is_prefit():
             self.estimator_ = self.estimator
             log_p = self._log_posteriors(self.estimator_, X)
             log_prior, rows, folds = np.log(self.training_prior_), np.arange(len(y)), None
         else:
             log_p, log_prior, rows, folds = self._cross_fit(X, y, weight, groups)
-        self._floor = _log_floor(log_p, self.floor)
-        return Evidence(_apply_floor(log_p, self._floor) - log_prior, self._names()), rows, folds
+        require_fraction(self.floor, "floor", remedy="Give 1e-16.")
+        # Classifiers that count votes return zero for "none of a hundred trees".
+        smallest = log_p[np.isfinite(log_p)].min() - np.log(2)
+        self._floor = float(max(smallest, np.log(self.floor)))
+        log_p = np.maximum(log_p, self._floor)
+        return Evidence(log_p - log_prior, self._names()), rows, folds
 
     def _cross_fit(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
@@ -297,11 +277,10 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             log_p.append(self._log_posteriors(model, _safe_indexing(X, held_out)))
             codes = np.searchsorted(self.classes_, y[rows])
             mass = np.bincount(codes, weights=None if weight is None else weight[rows])
-            prior = read_prior(self.training_prior, self._names(), mass)
-            log_prior.append(np.tile(np.log(prior), (len(held_out), 1)))
+            log_prior.append(np.log(read_prior(self.training_prior, self._names(), mass)))
         left_out = np.concatenate([held_out for _, held_out in folds])
         numbers = np.repeat(np.arange(len(folds)), [len(held_out) for _, held_out in folds])
-        return np.concatenate(log_p), np.concatenate(log_prior), left_out, numbers
+        return np.concatenate(log_p), np.stack(log_prior)[numbers], left_out, numbers
 
     def _require_weight_in_folds(self, folds: list[Any], y: NDArray[Any], weight: Any) -> None:
         for rows, _ in folds if weight is not None else ():
@@ -314,7 +293,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
                 )
 
     def _log_posteriors(self, source: Any, X: Any) -> Floats:
-        return log_posteriors(source, X, self._names(), self.response_method)
+        """Relative to the best in their row."""
+        log_p = log_posteriors(source, X, self._names(), self.response_method)
+        return log_p - log_p.max(axis=1, keepdims=True)
 
     def _estimator(self) -> Any:
         if self.estimator is not None:
@@ -331,8 +312,11 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             )
         return isinstance(self.estimator, str)
 
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
+
     def _finish_loading(self) -> None:
-        if isinstance(self.cv, str) and self.cv == "prefit":
+        if self._is_prefit():
             self.estimator = self.estimator_  # one object before, and one copy in the file
 
     @property

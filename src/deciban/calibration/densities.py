@@ -68,7 +68,6 @@ class GaussianCalibrator(Calibrator):
     See Also
     --------
     AffineCalibrator : Assumes no distribution.
-    deciban.CalibratedGaussian : The family in ``reference_``.
 
     References
     ----------
@@ -134,9 +133,17 @@ class GaussianCalibrator(Calibrator):
         return nu, np.where(nu < np.inf, (1 + 1 / n) * (total / nu), 1.0)
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
-        log_f = _log_densities(
-            finite_ilr(evidence), self.means_, self._factors, self.degrees_of_freedom_
-        )
+        """Student's log-densities, with the constant of the Gaussian."""
+        l, log_2_pi = finite_ilr(evidence), np.log(2 * np.pi)
+        k = l.shape[1]
+        log_f = gaussian_log_densities(l, self.means_, self._factors)
+        for j in np.flatnonzero(self.degrees_of_freedom_ < np.inf):
+            nu = self.degrees_of_freedom_[j]
+            top = -np.log(np.diag(self._factors[j])).sum() - k / 2 * log_2_pi
+            square = 2 * (top - log_f[:, j])
+            # At a million degrees the ratio of gamma functions is that of powers, but for rounding.
+            ratio = gammaln((nu + k) / 2) - gammaln(nu / 2) - k / 2 * np.log(nu / 2)
+            log_f[:, j] = top + (ratio if nu < 1e6 else 0.0) - (nu + k) / 2 * np.log1p(square / nu)
         return Evidence(log_f, evidence.classes)
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -196,22 +203,8 @@ class GaussianCalibrator(Calibrator):
             raise ValueError("degrees of freedom that are not positive")
 
 
-def _log_densities(l: Floats, means: Floats, factors: Floats, degrees: Floats) -> Floats:
-    """Student's log-density under each class, with the constant of the Gaussian."""
-    k = l.shape[1]
-    log_f = gaussian_log_densities(l, means, factors)
-    for j in np.flatnonzero(degrees < np.inf):
-        nu, top = degrees[j], -np.log(np.diag(factors[j])).sum() - k / 2 * np.log(2 * np.pi)
-        square = 2 * (top - log_f[:, j])
-        # At a million degrees the ratio of gamma functions is that of powers, but for rounding.
-        ratio = gammaln((nu + k) / 2) - gammaln(nu / 2) - k / 2 * np.log(nu / 2)
-        log_f[:, j] = top + (ratio if nu < 1e6 else 0.0) - (nu + k) / 2 * np.log1p(square / nu)
-    return log_f
-
-
 _GRID = 50  # grid points per bandwidth: the density changes by at most 3e-5 of its value
 _MANY = 4000  # LLRs of a class above which they are binned
-_BLOCK = 1 << 22  # numbers held at once
 _BEYOND = 100  # power of ten of LRs that no number of samples can support
 
 
@@ -260,7 +253,6 @@ class KernelDensityCalibrator(TwoClassCalibrator):
     See Also
     --------
     GaussianCalibrator : One Gaussian density per class.
-    BoundedCalibrator : Limits evidence to what the data support.
 
     Examples
     --------
@@ -292,10 +284,8 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         both = (trials.other, trials.target)
         self._range = float(every.min()), float(every.max())
         self.bandwidths_ = self._bandwidths(both, mass, float(np.abs(every).max()))
-        self._centers = [
-            _bin_centers(scores, h / _GRID)
-            for scores, h in zip(both, self.bandwidths_, strict=True)
-        ]
+        steps = self.bandwidths_ / _GRID
+        self._centers = [_bin_centers(*pair) for pair in zip(both, steps, strict=True)]
 
     def _warn_about_fit(self, samples: Labelled) -> None:
         first, second = samples.evidence.classes

@@ -84,7 +84,6 @@ class FusionCalibrator(Calibrator):
     See Also
     --------
     AffineCalibrator : One system, without quality measures.
-    deciban.Evidence : Adds up evidence that is independent.
 
     References
     ----------

@@ -33,8 +33,7 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
     On its training samples the remaining cost is ``cllr_min``. Beyond the last sample of a class
     the map returns -inf or inf, with infinite cost for one new sample on the wrong side: put it
-    into
-    :class:`BoundedCalibrator` for evidence on new samples.
+    into :class:`BoundedCalibrator` for evidence on new samples.
 
     Parameters
     ----------
@@ -48,7 +47,6 @@ class IsotonicCalibrator(TwoClassCalibrator):
     See Also
     --------
     deciban.metrics.pav : The map, without an estimator.
-    BoundedCalibrator : Keeps its evidence finite.
 
     Examples
     --------
@@ -117,7 +115,6 @@ class MonotoneCalibrator(Calibrator):
 
     See Also
     --------
-    IsotonicCalibrator : Two classes, without misleading samples.
     deciban.metrics.decompose : With ``calibrator="monotone"``, what the map would save.
 
     Examples
@@ -138,11 +135,7 @@ class MonotoneCalibrator(Calibrator):
     map_: ConvexGradient | PooledBlocks | Steps
 
     def __init__(
-        self,
-        *,
-        misleading: float = 1.0,
-        prior: Any = "uniform",
-        fuse: bool | None = None,
+        self, *, misleading: float = 1.0, prior: Any = "uniform", fuse: bool | None = None
     ) -> None:
         self.misleading = misleading
         self.prior = prior
@@ -157,14 +150,10 @@ class MonotoneCalibrator(Calibrator):
             cells = count_runs(samples.pair(1, 0))
             self.map_ = cells.add_misleading(*(misleading / sizes[::-1])).pool().shares()
             return
+        V = Basis.gram_schmidt(samples.evidence.n_classes).contrast
+        weight = balance_weights(samples.codes, samples.weight, self.prior_)
         self.map_ = fit_monotone(
-            l,
-            samples.codes,
-            balance_weights(samples.codes, samples.weight, self.prior_),
-            np.log(self.prior_),
-            Basis.gram_schmidt(samples.evidence.n_classes).contrast,
-            samples.sizes,
-            misleading=misleading,
+            l, samples.codes, weight, np.log(self.prior_), V, samples.sizes, misleading
         )
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
@@ -247,10 +236,8 @@ class CurvedCalibrator(Calibrator):
         r = np.linalg.norm(l, axis=1, keepdims=True)
         l = l * np.minimum(1.0, self._largest / np.maximum(r, 1e-300))
         bent = l / np.sqrt(1 + np.minimum(r, self._largest) / self._typical)
-        return {
-            name: Evidence.from_unbounded_ilr(part, None, evidence.classes)
-            for name, part in (("straight", l), ("bent", bent))
-        }
+        straight, bent = (Evidence.from_unbounded_ilr(x, None, evidence.classes) for x in (l, bent))
+        return {"straight": straight, "bent": bent}
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
         return self.fusion_.evidence(self._systems(evidence))
