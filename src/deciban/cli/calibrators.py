@@ -76,9 +76,10 @@ def make_calibrator(method: str, bounded: bool, measures: list[str]) -> Any:
     return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
 
 
-def require_affine(method: str, unused: dict[str, Any], table: str) -> None:
+def require_affine(method: str, unused: tuple[Any, ...], table: str) -> None:
     """Raise unless the calibrator is one that can be fitted to parts."""
-    given = [name for name, value in unused.items() if value]
+    names = ("--bounded", "--quality", "--resamples", "--report")
+    given = [name for name, value in zip(names, unused, strict=True) if value]
     if method not in _AFFINE or method == "bounded" or given:
         what = given[0] if given else f"--method {method}"
         remedy = f"Leave {given[0]} out" if given else "Choose affine, diagonal or full"

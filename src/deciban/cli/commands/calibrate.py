@@ -83,8 +83,7 @@ def calibrate(
     hashes, source = hash_inputs(inputs), name_source(table)
     scored: Any
     if is_in_parts(table, columns, asked=workers is not None):
-        unused = {"--bounded": bounded, "--quality": measures, "--resamples": resamples,
-                  "--report": report}  # fmt: skip
+        unused = bounded, measures, resamples, report
         calibrators.require_affine(method, unused, table)
         with open_workers(workers) as crew:
             scored = open_score_parts(table, columns, group, crew, calibrated=False)
@@ -93,8 +92,7 @@ def calibrate(
         beside = [("--group", group), *(("--quality", name) for name in measures)]
         scored = read_scores(table, columns, beside, calibrated=False)
         found = calibrators.fit_scores(blank, method, scored, source, measures, group, resamples)
-    if group is not None:
-        found.notes.append(f"Rows of the same {group} were held out together.")
+    found.notes.extend([f"Rows of the same {group} were held out together."] if group else [])
     record = describe_run(hashes, [(source, scored)], **found.settings(method))
     page = "" if report is None else _make_page(source, scored, found, method, record)
     extra = scored.columns.to_dict() | {"quality": measures, "provenance": record}
