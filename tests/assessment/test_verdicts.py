@@ -75,12 +75,15 @@ def test_the_whole_grid_of_known_systems_gets_the_actions_that_it_may_get(kind):
         assert_allowed(kind, n_classes, 100_000, of_last, with_costs=of_last == 0.1)
 
 
-def test_calibrated_evidence_is_used_once_samples_are_enough_to_tell():
+@pytest.mark.parametrize(
+    ("n_samples", "action"), [(20, MORE), (100, MORE), (1000, USE), (10_000, USE)]
+)
+def test_calibrated_evidence_is_used_once_samples_are_enough_to_tell(n_samples, action):
     actions = []
-    for n_samples in (20, 100, 1000, 10_000):
-        y, w = draw_system("calibrated", 2, n_samples, seed=1)
+    for seed in range(5):
+        y, w = draw_system("calibrated", 2, n_samples, seed)
         actions.append(assess(y, Evidence(w), n_resamples=100).action)
-    assert actions == [MORE, MORE, USE, USE]
+    assert actions.count(action) >= 4  # tests at 5 % may reject one
 
 
 def test_evidence_that_costs_more_than_none_at_the_asked_prior_is_not_called_calibrated():

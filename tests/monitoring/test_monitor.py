@@ -18,7 +18,7 @@ from deciban.monitoring import Monitor, calibration_e_test
 
 # Inner modules, since their means can be enumerated.
 from deciban.monitoring.calibration import FACTORS, Faults, factor_bets, ratio_bets
-from deciban.monitoring.e_process import EProcess, MixBets
+from deciban.monitoring.e_process import EProcess, MixProcess
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.05, 0.05, 0.65]])
 with np.errstate(divide="ignore"):
@@ -85,18 +85,17 @@ def test_a_bet_on_a_factor_is_a_ratio_of_logistic_functions():
     np.testing.assert_allclose(found[0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("memories", [(math.inf,), (100.0, 7.0)])
+@pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("past", [[], [0, 1], [-1, 2, -1, 2]])
-def test_bets_on_the_mix_have_a_mean_of_one_under_the_declared_mix(memories, past):
-    means = {"unlabeled": 0.0, "labeled": 0.0}
+def test_bets_on_the_mix_have_a_mean_of_one_under_the_declared_mix(restart, past):
+    means = np.zeros((2, 1 + restart))  # without and with labels
     for y, k in itertools.product(range(3), range(4)):
-        for kind, code in (("unlabeled", -1), ("labeled", y)):
-            bets = MixBets(PRIOR, memories)
-            for before in past:
-                bets.log_e(LOGS[1], before)
-            means[kind] += PRIOR[y] * TABLE[y, k] * np.exp(bets.log_e(LOGS[k], code))
-    np.testing.assert_allclose(means["unlabeled"], 1, rtol=1e-12)
-    np.testing.assert_allclose(means["labeled"], 1, rtol=1e-12)
+        for kind, w in enumerate((TABLE[:, k], np.eye(3)[y])):
+            process = MixProcess(PRIOR, 0.01, restart)
+            for row, before in enumerate(past):
+                process.update(LOGS[1], before, row)
+            means[kind] += PRIOR[y] * TABLE[y, k] * np.exp(process.log_e(w))
+    np.testing.assert_allclose(means, 1, rtol=1e-12)
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=30))

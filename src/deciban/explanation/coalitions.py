@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,12 +68,12 @@ def read_mixer(X: Any, background: Any, feature_groups: Any) -> tuple[Mixer, tup
             f"X and background must be both arrays or both frames of one library; got "
             f"{type(X).__name__} and {type(background).__name__}. Convert one of them."
         )
-    table, n, columns = _stack_frames(X, background) if is_table(X) else _stack(X, background)
+    table, columns = (_stack_frames if is_table(X) else _stack)(X, background)
     names, players = _read_players(feature_groups, columns)
-    return Mixer(table, n, len(table) - n, columns, players), names
+    return Mixer(table, len(X), len(background), columns, players), names
 
 
-def _stack(X: Any, background: Any) -> tuple[NDArray[Any], int, list[Any]]:
+def _stack(X: Any, background: Any) -> tuple[NDArray[Any], list[Any]]:
     for name, value in (("X", X), ("background", background)):
         refuse_masked(value, name)
     tables = np.asarray(X), np.asarray(background)
@@ -84,14 +83,12 @@ def _stack(X: Any, background: Any) -> tuple[NDArray[Any], int, list[Any]]:
             f"X and background must have shape (n_samples, n_features), with rows and the same "
             f"features; got {shapes[0]} and {shapes[1]}. Write [x] for one sample."
         )
-    return np.concatenate(tables), len(tables[0]), list(range(shapes[0][1]))
+    return np.concatenate(tables), list(range(shapes[0][1]))
 
 
-def _stack_frames(X: Any, background: Any) -> tuple[Any, int, list[Any]]:
-    columns = list(background.columns)
-    if sorted(map(str, X.columns)) != sorted(map(str, columns)) or len(set(columns)) != len(
-        columns
-    ):
+def _stack_frames(X: Any, background: Any) -> tuple[Any, list[Any]]:
+    columns, repeated = list(background.columns), len(set(background.columns)) < background.shape[1]
+    if repeated or sorted(map(str, X.columns)) != sorted(map(str, columns)):
         raise InputError(
             f"X and background must have the same columns, each once; got {quote_each(X.columns)} "
             f"and {quote_each(columns)}. Select the columns that the model takes."
@@ -110,13 +107,12 @@ def _stack_frames(X: Any, background: Any) -> tuple[Any, int, list[Any]]:
         )
     frames = import_frames(library_of(X))
     if library_of(X) == "pandas":
-        return frames.concat([X, background], ignore_index=True), len(X), columns
-    return frames.concat([X, background], how="vertical_relaxed"), len(X), columns
+        return frames.concat([X, background], ignore_index=True), columns
+    return frames.concat([X, background], how="vertical_relaxed"), columns
 
 
 def _is_number(dtype: Any) -> bool:
-    of_polars = getattr(dtype, "is_numeric", None)
-    return bool(of_polars()) if callable(of_polars) else getattr(dtype, "kind", "") in "iuf"
+    return dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "iuf"
 
 
 def _read_players(
@@ -181,20 +177,19 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
             f"deciban.calibration.CalibratedEvidenceClassifier."
         )
 
-    return partial(_call_function, model, training_prior)
+    def call(X: Any) -> Evidence:
+        found = model(X)
+        if isinstance(found, Evidence):
+            return found
+        logs = to_numpy(found, "what model returns")
+        if logs.ndim == 2 and (logs >= 0).all() and np.allclose(logs.sum(axis=1), 1, atol=1e-6):
+            raise InputError(
+                "model must return Evidence or logarithms; got rows that sum to one, which are "
+                "probabilities. Pass the classifier itself, or return np.log(p)."
+            )
+        return Evidence.from_log_posteriors(found, training_prior)
 
-
-def _call_function(model: Callable[[Any], Any], training_prior: Prior, X: Any) -> Evidence:
-    found = model(X)
-    if isinstance(found, Evidence):
-        return found
-    logs = to_numpy(found, "what model returns")
-    if logs.ndim == 2 and (logs >= 0).all() and np.allclose(logs.sum(axis=1), 1, atol=1e-6):
-        raise InputError(
-            "model must return Evidence or logarithms; got rows that sum to one, which are "
-            "probabilities. Pass the classifier itself, or return np.log(p)."
-        )
-    return Evidence.from_log_posteriors(found, training_prior)
+    return call
 
 
 def evaluate_coalitions(

@@ -43,8 +43,7 @@ class ShapleyCompositions:
 
     See Also
     --------
-    deciban.shapley_compositions : Computes them.
-    deciban.plots.ShapleyDisplay : Draws them.
+    deciban.shapley_compositions, deciban.plots.ShapleyDisplay
 
     Examples
     --------
@@ -82,9 +81,7 @@ class ShapleyCompositions:
 
         They do not include that the background is a sample, too.
         """
-        if self.draws is None:
-            return np.zeros_like(self.contributions)
-        return _standard_error(self.draws)
+        return _standard_error(self.draws, self.contributions)
 
     def __getitem__(self, feature: Hashable) -> Evidence:
         """A feature's contribution to the evidence about each sample."""
@@ -96,25 +93,16 @@ class ShapleyCompositions:
         return Evidence(self.contributions[:, self.features.index(feature)], self.classes)
 
     def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> Floats:
-        """Contributions to the LLR of class ``a`` against class ``b``.
+        """Contributions to the LLR of class ``a`` against class ``b``, (n_samples, n_features).
 
-        Parameters
-        ----------
-        a, b : labels
-            Single classes: the LLR between groups is no sum of contributions.
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (n_samples, n_features)
+        These are single classes: the LLR between groups is no sum of contributions.
         """
         return np.asarray(from_nats(self._ratio(self.contributions, a, b), unit))
 
     def llr_standard_errors(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> Floats:
         """Standard errors of :meth:`llr`, in the same shape; zero if contributions are exact."""
-        if self.draws is None:
-            return np.zeros(self.contributions.shape[:2])
-        return np.asarray(from_nats(_standard_error(self._ratio(self.draws, a, b)), unit))
+        draws = None if self.draws is None else self._ratio(self.draws, a, b)
+        return np.asarray(from_nats(_standard_error(draws, self.contributions[..., 0]), unit))
 
     def strength(self, unit: Unit = "nat") -> Floats:
         """Aitchison norm of each contribution, (n_samples, n_features)."""
@@ -125,7 +113,9 @@ class ShapleyCompositions:
         return np.asarray(values[..., first] - values[..., second])
 
 
-def _standard_error(draws: Floats) -> Floats:
+def _standard_error(draws: Floats | None, exact: Floats) -> Floats:
+    if draws is None:
+        return np.zeros_like(exact)
     return np.asarray(draws.std(axis=0, ddof=1) / np.sqrt(len(draws)))
 
 
@@ -149,9 +139,13 @@ def shapley_compositions(
 
     .. math:: \phi_j = \sum_{S \not\ni j} \frac{|S|! (m - |S| - 1)!}{m!} (v(S \cup j) - v(S)),
 
-    the Shapley value, here a vector on the simplex [1]_. Base and contributions add up to the
-    evidence. Features that enter alike contribute alike; a feature that the model does not use
-    contributes nothing. For two classes it is the Shapley value of the LLR.
+    the Shapley value, here a vector on the simplex (Noé, Perelló-Nieto, Bonastre and Flach, 2024,
+    Explaining a probabilistic prediction on the simplex with Shapley compositions). Base and
+    contributions add up to the evidence. Features that enter alike contribute alike; a feature that
+    the model does not use contributes nothing. For two classes it is the Shapley value of the LLR.
+
+    For each sample the model evaluates :math:`2^m` coalitions of m features, or fewer than
+    ``n_permutations * m``, each with every background row.
 
     Parameters
     ----------
@@ -180,19 +174,7 @@ def shapley_compositions(
 
     See Also
     --------
-    deciban.plots.ShapleyDisplay : A waterfall, and a path on the simplex.
-    deciban.Evidence.balance : A linear contrast between groups of classes.
-
-    Notes
-    -----
-    For each sample the model evaluates :math:`2^m` coalitions of m features, or fewer than
-    ``n_permutations * m``, each with every background row. Draws take
-    ``n_permutations / 2 * n_samples * n_features * n_classes`` floats.
-
-    References
-    ----------
-    .. [1] P.-G. Noé, M. Perelló-Nieto, J.-F. Bonastre, P. Flach, "Explaining a probabilistic
-       prediction on the simplex with Shapley compositions", 2024.
+    deciban.plots.ShapleyDisplay, deciban.Evidence.balance
 
     Examples
     --------
@@ -234,10 +216,9 @@ def shapley_compositions(
 def _weights(coalitions: NDArray[np.bool_]) -> Floats:
     """Weight of each coalition's value in the contribution of each player."""
     m = coalitions.shape[1]
+    weight = np.array([0.0, *(1 / (m * comb(m - 1, s)) for s in range(m)), 0.0])
     sizes = coalitions.sum(axis=1)
-    joined = np.array([0.0, *(1 / (m * comb(m - 1, s - 1)) for s in range(1, m + 1))])
-    left = np.array([*(1 / (m * comb(m - 1, s)) for s in range(m)), 0.0])
-    return np.where(coalitions.T, joined[sizes], -left[sizes])
+    return np.where(coalitions.T, weight[sizes], -weight[sizes + 1])
 
 
 def _opposite_orders(m: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote
-from deciban.evidence import Unit, from_nats
+from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError
 from deciban.hierarchy.tree import Hierarchy
@@ -70,7 +70,8 @@ def hierarchical_cross_entropy(
 
     Along the path to the true class, :math:`-\log P(k | x) = -\sum \log P(\text{child} |
     \text{parent}, x)`. The mean is :math:`\sum_A P(A) H_A`, with the cross-entropy :math:`H_A` over
-    the children of node A, on the samples in A.
+    the children of node A, on the samples in A. If a sample rules out its true class, the cost is
+    infinite at the node where that happens, and nothing is added below it.
 
     Parameters
     ----------
@@ -79,17 +80,9 @@ def hierarchical_cross_entropy(
     hierarchy : Hierarchy
         Tree over the classes.
 
-    Returns
-    -------
-    HierarchicalCost
-        ``total`` is :func:`deciban.metrics.cross_entropy`. If a sample rules out its true class,
-        the cost is infinite at the node where that happens, and nothing is added below it.
-
     See Also
     --------
-    deciban.metrics.cross_entropy : The total.
-    deciban.metrics.decompose : The total as calibration and discrimination.
-    deciban.Hierarchy.evidence : The evidence at each node.
+    deciban.metrics.cross_entropy, deciban.metrics.decompose, deciban.Hierarchy.evidence
 
     Examples
     --------
@@ -105,23 +98,17 @@ def hierarchical_cross_entropy(
         )
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     data.evidence.columns_for(hierarchy.classes)  # the same classes, or an error
-    p = np.exp(log_prior(prior, data.evidence.classes)[0])
-    masses = [
-        np.array([_mass(hierarchy, child, data, p) for child in hierarchy.children(node)])
-        for node in hierarchy.inner_nodes
-    ]
-    probabilities = np.array([mass.sum() for mass in masses])
-    shares = [mass / mass.sum() for mass in masses]
+    p = np.exp(log_prior(prior, data.classes)[0])
+    nothing = Evidence(np.zeros((1, len(p))), data.classes)
+    mass = dict(zip(hierarchy.nodes, hierarchy.posterior(nothing, p)[0], strict=True))
+    nodes = hierarchy.inner_nodes
+    probabilities = np.array([mass[node] for node in nodes])
+    shares = [np.array([mass[k] for k in hierarchy.children(node)]) / mass[node] for node in nodes]
     entropies = np.array([-share @ np.log(share) for share in shares])
     parts = np.array([p @ data.mean_by_class(loss) for loss in _losses(hierarchy, data, p)])
     parts, entropies = (np.asarray(from_nats(nats, unit)) for nats in (parts, entropies))
     costs = parts / probabilities
-    nodes = hierarchy.inner_nodes
     return HierarchicalCost(float(parts.sum()), nodes, parts, probabilities, costs, entropies)
-
-
-def _mass(hierarchy: Hierarchy, node: Hashable, data: Labelled, prior: Floats) -> float:
-    return sum(float(prior[data.evidence.classes.index(k)]) for k in hierarchy.leaves(node))
 
 
 def _losses(hierarchy: Hierarchy, data: Labelled, prior: Floats) -> Iterator[Floats]:

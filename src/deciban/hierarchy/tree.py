@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -57,9 +56,7 @@ class Hierarchy:
 
     See Also
     --------
-    deciban.Evidence.group : Evidence about groups on one level.
-    deciban.hierarchy.hierarchical_cross_entropy : The cost of each node.
-    deciban.Basis.from_tree : Coordinates from a tree of pairs.
+    deciban.Evidence.group, deciban.hierarchy.hierarchical_cross_entropy, deciban.Basis.from_tree
 
     Examples
     --------
@@ -125,7 +122,7 @@ class Hierarchy:
     @property
     def inner_nodes(self) -> tuple[Hashable, ...]:
         """The nodes that are not classes, parents before children."""
-        return tuple(self.nodes[k] for k in self._inner)
+        return tuple(k for k, below in zip(self.nodes, self._children, strict=True) if below)
 
     def leaves(self, node: Hashable) -> tuple[Hashable, ...]:
         """The classes below a node, or a class itself."""
@@ -147,10 +144,7 @@ class Hierarchy:
     def level(self, depth: int) -> dict[Hashable, list[Hashable]]:
         """A partition of all classes at a depth, for ``Evidence.group``.
 
-        Parameters
-        ----------
-        depth : int
-            From 1. A class higher in the tree is a group by itself.
+        Depths start at 1. A class higher in the tree is a group by itself.
 
         Examples
         --------
@@ -158,12 +152,11 @@ class Hierarchy:
         {'mammal': ['cat', 'dog'], 'wren': ['wren']}
         """
         require_whole(depth, "depth", 1)
-        at = [
-            k
-            for k, below in enumerate(self._children)
-            if self._depths[k] == depth or (not below and self._depths[k] < depth)
-        ]
-        return {self.nodes[k]: [self.nodes[j] for j in self._positions[k]] for k in at}
+        return {
+            node: list(self.leaves(node))
+            for node, at, below in zip(self.nodes, self._depths, self._children, strict=True)
+            if at == depth or (not below and at < depth)
+        }
 
     def evidence(self, evidence: Evidence, node: Hashable = None, prior: Prior = None) -> Evidence:
         """Evidence about the children of a node, which are composite hypotheses.
@@ -174,33 +167,27 @@ class Hierarchy:
             As for :meth:`log_posterior`; the prior is used within each child only.
         node : label, default the root
 
-        Returns
-        -------
-        Evidence
-            Over the children, for a sample that belongs to the node.
-
         Examples
         --------
         >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
         >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "wren"])
         >>> hierarchy.evidence(evidence).llr("mammal", "wren").round(4)
         array([1.5041])
-        >>> hierarchy.evidence(evidence, "mammal").llr("cat", "dog").round(4)
-        array([0.6931])
         """
         _require_evidence(evidence)
         evidence.columns_for(self.classes)  # the same classes, or an error
-        at = 0 if node is None else self._find(node)
-        if not self._children[at]:
+        node = self.nodes[0] if node is None else node
+        if not self.children(node):
             raise InputError(
                 f"node must have children; got {quote(node)}, a class. Choose one of "
                 f"{quote_each(self.inner_nodes)}."
             )
-        groups = {child: list(self.leaves(child)) for child in self.children(self.nodes[at])}
-        return evidence.group(groups, prior)
+        return evidence.group(
+            {child: list(self.leaves(child)) for child in self.children(node)}, prior
+        )
 
     def log_posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
-        """Log-posteriors of all nodes, in nats.
+        """Log-posteriors of all nodes, in nats, (n_samples, n_nodes), in the order of ``nodes``.
 
         Parameters
         ----------
@@ -208,11 +195,6 @@ class Hierarchy:
             Over the same classes, in any order.
         prior : array or mapping, default uniform
             Prior for the classes; an array follows the order in the evidence.
-
-        Returns
-        -------
-        array of shape (n_samples, n_nodes)
-            In the order of ``nodes``.
         """
         _require_evidence(evidence)
         ordered = evidence.columns_for(self.classes)
@@ -251,7 +233,11 @@ class Hierarchy:
 
         With ``vague_costs``, instead, the answer with the lowest expected cost: a wrong answer
         costs 1, and a correct one :math:`v_A`, since the node A says less than a class. This is the
-        node with the largest :math:`P(A | x) (1 - v_A)`.
+        node with the largest :math:`P(A | x) (1 - v_A)`. Ties go to the deepest node, then to the
+        first.
+
+        See Deng, Krause, Berg and Fei-Fei (2012), Hedging your bets: optimizing
+        accuracy-specificity trade-offs in large scale visual recognition.
 
         Parameters
         ----------
@@ -263,21 +249,9 @@ class Hierarchy:
             From 0 to 1. A number c is the cost of the root; a node with m out of D classes then
             costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
 
-        Returns
-        -------
-        array of shape (n_samples,)
-            Names of nodes or classes. Ties go to the deepest node, then to the first.
-
         See Also
         --------
-        contains : Whether answers are correct.
-        information : How much they say.
-        deciban.Evidence.prediction_set : Sets of classes that need not be a node.
-
-        References
-        ----------
-        Deng, Krause, Berg and Fei-Fei (2012), Hedging your bets: optimizing accuracy-specificity
-        trade-offs in large scale visual recognition.
+        contains, information, deciban.Evidence.prediction_set
 
         Examples
         --------
@@ -311,16 +285,10 @@ class Hierarchy:
     def enclose(self, sets: PredictionSets) -> NDArray[Any]:
         """The lowest node that holds each prediction set; it is correct whenever the set is.
 
-        Parameters
-        ----------
-        sets : PredictionSets
-            Over the same classes, in any order.
-
         Examples
         --------
         >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
-        >>> likelihoods = [[0.6, 0.38, 0.02]]
-        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["cat", "dog", "wren"])
+        >>> evidence = Evidence.from_likelihoods([[6, 3, 0.1]], classes=["cat", "dog", "wren"])
         >>> hierarchy.enclose(evidence.prediction_set(0.1))
         array(['mammal'], dtype='<U6')
         """
@@ -340,12 +308,7 @@ class Hierarchy:
         return self._node_array[best]
 
     def contains(self, answers: ArrayLike, y_true: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each answer includes the true class; the mean is the share correct.
-
-        Parameters
-        ----------
-        answers, y_true : arrays of shape (n_samples,)
-            Answers are names of nodes or classes.
+        """Whether each answer, a node or a class, includes the true class.
 
         Examples
         --------
@@ -381,9 +344,8 @@ class Hierarchy:
         return np.asarray(from_nats(logs[0] - logs, unit))[at]
 
     def _find(self, node: Hashable) -> int:
-        with suppress(TypeError):  # a list
-            if node in self._place:
-                return self._place[node]
+        if isinstance(node, Hashable) and node in self._place:
+            return self._place[node]
         raise UnknownClassError(
             f"node must be one of {quote_each(self.nodes)}; got {quote(node)}. Check its spelling.",
             label=node,
@@ -394,8 +356,9 @@ class Hierarchy:
         """Sum over the classes of each node, on logarithms."""
         found = np.empty((len(logs), len(self._parents)))
         found[:, list(self._positions[0])] = logs
-        for k in reversed(self._inner):
-            found[:, k] = np.logaddexp.reduce(found[:, list(self._children[k])], axis=1)
+        for k, below in reversed(list(enumerate(self._children))):
+            if below:
+                found[:, k] = np.logaddexp.reduce(found[:, list(below)], axis=1)
         return found
 
     def _read_vague_costs(self, costs: Any) -> Floats:
@@ -438,10 +401,6 @@ class Hierarchy:
         for k, above in enumerate(self._parents[1:], 1):
             below[above].append(k)
         return tuple(map(tuple, below))
-
-    @cached_property
-    def _inner(self) -> tuple[int, ...]:
-        return tuple(k for k, below in enumerate(self._children) if below)
 
     @cached_property
     def _positions(self) -> tuple[tuple[int, ...], ...]:

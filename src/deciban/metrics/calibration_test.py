@@ -94,6 +94,9 @@ def calibration_test(
     and a factor that grows with the entropy of the posterior. Each score is divided by its standard
     error, then by a quantile over draws; the largest is compared with the largest in each draw.
 
+    See Prentice and Pyke (1979), Logistic disease incidence models and case-control studies.
+    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
+
     Parameters
     ----------
     y_true : array of shape (n_samples,)
@@ -108,13 +111,7 @@ def calibration_test(
 
     See Also
     --------
-    idempotence : The size of the miscalibration, by class and direction.
-    decompose : The cost of miscalibration.
-
-    References
-    ----------
-    Prentice and Pyke (1979), Logistic disease incidence models and case-control studies.
-    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
+    idempotence, decompose
 
     Examples
     --------

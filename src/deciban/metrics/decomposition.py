@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -106,10 +106,8 @@ def decompose(
 
     See Also
     --------
-    cross_entropy : The total.
-    cllr_cal : Two classes, any monotone map, fitted on the same samples.
-    deciban.calibration.AffineCalibrator : The affine map as a calibrator.
-    deciban.calibration.MonotoneCalibrator : The monotone map as a calibrator.
+    cross_entropy, cllr_cal, deciban.calibration.AffineCalibrator
+    deciban.calibration.MonotoneCalibrator
 
     Examples
     --------
@@ -137,17 +135,24 @@ def decompose(
 
 def recalibrate(data: Labelled, family: Family, prior: Floats, fold: NDArray[np.intp]) -> Floats:
     """Log-posteriors after the best map, fitted without the sample's fold."""
+    use_pav = family == "pav" or (family == "monotone" and len(prior) == 2)
+    if use_pav and len(prior) != 2:
+        raise InputError(
+            f"evidence for calibrator 'pav' must be over two classes; got {len(prior)}. Choose "
+            f"another family, or use evidence.restrict."
+        )
     log_p = np.empty((len(data.codes), len(prior)))
-    if family == "pav" or (family == "monotone" and len(prior) == 2):
-        for k in range(fold.max() + 1):
-            fitted, new = (data.select(np.flatnonzero(rows)) for rows in (fold != k, fold == k))
-            log_p[fold == k] = _fit_pav(fitted, prior)(new)
-        return log_p
-    l = gram_schmidt_ilr(data)
+    l = data.evidence.llr(*data.classes[::-1]) if use_pav else gram_schmidt_ilr(data)
     for k in range(fold.max() + 1):
         rest = fold != k
-        weight = None if data.weight is None else data.weight[rest]
-        log_p[~rest] = PosteriorMap.fit(l[rest], data.codes[rest], prior, family, weight)(l[~rest])
+        if use_pav:
+            blocks = pool_with_misleading(data.select(rest).pair(1, 0))
+            log_odds = blocks.transform(l[~rest]) + np.log(prior[1] / prior[0])
+            log_p[~rest] = -np.column_stack([softplus(log_odds), softplus(-log_odds)])
+        else:
+            weight = None if data.weight is None else data.weight[rest]
+            fitted = PosteriorMap.fit(l[rest], data.codes[rest], prior, family, weight)
+            log_p[~rest] = fitted(l[~rest])
     return log_p
 
 
@@ -181,22 +186,6 @@ class PosteriorMap(NamedTuple):
 def gram_schmidt_ilr(data: Labelled) -> Floats:
     basis = Basis.gram_schmidt(data.evidence.n_classes)
     return data.evidence.ilr(Basis(basis.contrast, data.classes))
-
-
-def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
-    if len(prior) != 2:
-        raise InputError(
-            f"evidence for calibrator 'pav' must be over two classes; got {len(prior)}. Choose "
-            f"another family, or use evidence.restrict."
-        )
-    first, second = data.classes
-    blocks = pool_with_misleading(data.pair(1, 0))
-
-    def apply(new: Labelled) -> Floats:
-        log_odds = blocks.transform(new.evidence.llr(second, first)) + np.log(prior[1] / prior[0])
-        return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
-
-    return apply
 
 
 def split_folds(

@@ -51,17 +51,12 @@ def det_curve(
 
     Parameters
     ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``; any score that rises with them will do.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`; any score that rises with the LLRs will do.
 
     See Also
     --------
-    roc_curve : The same in scikit-learn's order.
-    eer : The point at which both rates are equal.
-    deciban.plots.DETDisplay : Draws it on normal-deviate axes.
+    roc_curve, eer, deciban.plots.DETDisplay
 
     Examples
     --------
@@ -97,8 +92,7 @@ def roc_curve(
 
     See Also
     --------
-    det_curve : Misses instead of hits, thresholds rising.
-    pav : Its convex hull.
+    det_curve, pav
 
     Examples
     --------
@@ -113,22 +107,16 @@ def roc_curve(
 def eer(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    """Equal-error rate on the convex hull of the ROC curve.
+    """Equal-error rate on the convex hull of the ROC curve, between 0 and 0.5.
 
     Parameters
     ----------
     y_true, llr, sample_weight, pos_label
         As for :func:`det_curve`.
 
-    Returns
-    -------
-    float
-        Between 0 and 0.5.
-
     See Also
     --------
-    det_curve : Both error rates at every threshold.
-    min_detection_cost : The cost at an operating point that you choose.
+    det_curve, min_detection_cost
 
     Examples
     --------
@@ -152,10 +140,7 @@ def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
 
 
 class ErrorWeights(NamedTuple):
-    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability.
-
-    Both are numbers, or arrays for several operating points.
-    """
+    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability."""
 
     log_miss: Any
     log_false_alarm: Any
@@ -198,8 +183,7 @@ class OperatingPoint:
 
     See Also
     --------
-    detection_cost : Cost at an operating point.
-    c_primary : Mean cost over several.
+    detection_cost, c_primary
 
     Examples
     --------
@@ -223,7 +207,6 @@ class OperatingPoint:
 
     @property
     def weights(self) -> ErrorWeights:
-        """Costs of the errors, each times its prior probability, as logarithms."""
         log_prior, log_rest = math.log(self.prior), math.log1p(-self.prior)
         return ErrorWeights(
             log_prior + math.log(self.cost_miss), log_rest + math.log(self.cost_false_alarm)
@@ -283,10 +266,7 @@ def detection_cost(
 
     See Also
     --------
-    min_detection_cost : With the best threshold instead.
-    c_primary : Mean over several operating points.
-    normalized_bayes_error_curve : Over all priors.
-    expected_cost : For any number of classes.
+    min_detection_cost, c_primary, normalized_bayes_error_curve, expected_cost
 
     Examples
     --------
@@ -341,6 +321,8 @@ def c_primary(
 ) -> float:
     """NIST's C_primary: the mean of normalized detection costs at several operating points.
 
+    See NIST 2016 Speaker Recognition Evaluation Plan.
+
     Parameters
     ----------
     y_true, llr, sample_weight, pos_label
@@ -352,13 +334,7 @@ def c_primary(
 
     See Also
     --------
-    detection_cost : Cost at one operating point.
-    OperatingPoint : An operating point with its threshold.
-    c_avg : NIST's cost for languages.
-
-    References
-    ----------
-    NIST 2016 Speaker Recognition Evaluation Plan.
+    detection_cost, OperatingPoint, c_avg
 
     Examples
     --------

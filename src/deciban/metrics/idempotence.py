@@ -70,8 +70,7 @@ class Idempotence:
 
     See Also
     --------
-    idempotence : Returns it.
-    deciban.plots.IdempotenceDisplay : Draws it.
+    idempotence, deciban.plots.IdempotenceDisplay
 
     Examples
     --------
@@ -160,9 +159,7 @@ def idempotence(
 
     See Also
     --------
-    calibration_test : The p-value alone, in a fraction of the time.
-    decompose : The cost of miscalibration.
-    deciban.plots.IdempotenceDisplay : Draws evidence against its own likelihood function.
+    calibration_test, decompose, deciban.plots.IdempotenceDisplay
 
     Examples
     --------

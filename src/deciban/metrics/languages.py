@@ -53,6 +53,9 @@ def c_avg(
     :math:`P_{oos}` for the out-of-set class, which is not a target itself. In a closed set, without
     this class, :math:`P_{oos}` is zero.
 
+    See the 2009 NIST Language Recognition Evaluation Plan. NIST 2017 Language Recognition
+    Evaluation Plan: its C_primary is the mean of the normalized cost at ``p_target`` 0.5 and 0.1.
+
     Parameters
     ----------
     y_true, log_likelihoods, classes, sample_weight
@@ -71,13 +74,7 @@ def c_avg(
 
     See Also
     --------
-    c_primary : NIST's cost for two classes.
-    cross_entropy : Cost over all priors, without a threshold.
-
-    References
-    ----------
-    The 2009 NIST Language Recognition Evaluation Plan. NIST 2017 Language Recognition Evaluation
-    Plan: its C_primary is the mean of the normalized cost at ``p_target`` 0.5 and 0.1.
+    c_primary, cross_entropy
 
     Examples
     --------

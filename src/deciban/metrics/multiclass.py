@@ -36,7 +36,7 @@ def cross_entropy(
     r"""Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform prior.
 
     :math:`-\sum_i \pi_i E_i \log P(i | x)`, with means over the samples in each class, so that the
-    class mix of the samples does not matter.
+    class mix of the samples does not matter. Evidence that says nothing costs the prior's entropy.
 
     Parameters
     ----------
@@ -49,16 +49,9 @@ def cross_entropy(
     classes : sequence of labels, default those of the evidence, else the sorted labels
     sample_weight : array of shape (n_samples,), optional
 
-    Returns
-    -------
-    float
-        The prior's entropy if the evidence says nothing.
-
     See Also
     --------
-    decompose : Its parts: calibration and discrimination.
-    cllr : Two classes at even odds, in bits.
-    brier : Bounded, even if the true class is ruled out.
+    decompose, cllr, brier
 
     Examples
     --------
@@ -87,6 +80,8 @@ def brier(
     class. It is the sum over all classes, as in Brier (1950): for two, twice the squared error of
     one posterior.
 
+    See Brier (1950), Verification of forecasts expressed in terms of probability.
+
     Parameters
     ----------
     y_true, log_likelihoods, prior, classes, sample_weight
@@ -95,10 +90,6 @@ def brier(
     See Also
     --------
     cross_entropy : Unbounded: a class that is ruled out must not be true.
-
-    References
-    ----------
-    Brier (1950), Verification of forecasts expressed in terms of probability.
 
     Examples
     --------
@@ -136,8 +127,7 @@ def accuracy(
 
     See Also
     --------
-    expected_cost : For errors with different costs.
-    deciban.Evidence.decide : The decisions.
+    expected_cost, deciban.Evidence.decide
 
     Examples
     --------
@@ -173,8 +163,7 @@ def expected_cost(
 
     See Also
     --------
-    deciban.Evidence.decide : The decisions.
-    detection_cost : Two classes, normalized.
+    deciban.Evidence.decide, detection_cost
 
     Examples
     --------
@@ -217,8 +206,7 @@ class PairwiseCosts(NamedTuple):
 
     See Also
     --------
-    pairwise_cllr : Returns it.
-    deciban.plots.PairwiseDisplay : Draws it.
+    pairwise_cllr, deciban.plots.PairwiseDisplay
 
     Examples
     --------
@@ -247,8 +235,7 @@ def pairwise_cllr(
 
     See Also
     --------
-    cllr : Cost for two classes.
-    deciban.plots.PairwiseDisplay : Draws it.
+    cllr, deciban.plots.PairwiseDisplay
 
     Examples
     --------

@@ -35,17 +35,13 @@ class PooledBlocks:
 
     See Also
     --------
-    pav : Returns it.
-    deciban.plots.PAVDisplay : Draws it.
+    pav, deciban.plots.PAVDisplay
 
     Examples
     --------
     >>> blocks = pav([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
     >>> blocks.low, blocks.high
     (array([-2., -1.,  3.]), array([-2.,  0.,  3.]))
-    >>> p_miss, p_false_alarm = blocks.hull()
-    >>> p_miss
-    array([0. , 0. , 0.5, 1. ])
     """
 
     low: Floats
@@ -60,17 +56,9 @@ class PooledBlocks:
             return np.log(self.target) - np.log(self.other)
 
     def transform(self, llr: ArrayLike) -> Floats:
-        """Recalibrated LLRs; between two blocks, the nearer one counts.
+        """Recalibrated LLRs, in nats, for an array of LLRs in the unit of the pooled ones.
 
-        Parameters
-        ----------
-        llr : array
-            In the unit of the pooled LLRs.
-
-        Returns
-        -------
-        array of the same shape
-            In nats.
+        Between two blocks, the nearer one counts.
         """
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
@@ -78,12 +66,7 @@ class PooledBlocks:
         return self.llr[np.searchsorted(edges, read_llrs(llr), side="left")]
 
     def hull(self) -> tuple[Floats, Floats]:
-        """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold.
-
-        Returns
-        -------
-        p_miss, p_false_alarm : arrays of shape (n_blocks + 1,)
-        """
+        """``p_miss, p_false_alarm`` at the corners of the ROC convex hull, by rising threshold."""
         p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
         p_miss[-1] = p_false_alarm[0] = 1.0  # exactly
@@ -109,23 +92,16 @@ def pav(
 
     The LLR of a block is :math:`\log(P_1 / P_0)`, for the fractions of the two classes in it.
 
+    See Brümmer and du Preez (2013), The PAV algorithm optimizes binary proper scoring rules.
+
     Parameters
     ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``; nats, or any score that rises with them.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`; nats, or any score that rises with them.
 
     See Also
     --------
-    cllr_min : Cost after this recalibration.
-    deciban.calibration.IsotonicCalibrator : The same for new samples.
-    deciban.plots.PAVDisplay : Draws it.
-
-    References
-    ----------
-    Brümmer and du Preez (2013), The PAV algorithm optimizes binary proper scoring rules.
+    cllr_min, deciban.calibration.IsotonicCalibrator, deciban.plots.PAVDisplay
 
     Examples
     --------
@@ -266,32 +242,21 @@ def dev_pav(
     """devPAV: mean distance between LLRs and their recalibrated values, over the LLR range.
 
     The area between the identity and the line through the finite recalibrated LLRs from
-    :func:`pav`, divided by the LLR range that the line spans.
+    :func:`pav`, divided by the LLR range that the line spans. It is NaN if no recalibrated value is
+    finite, as under perfect separation, and infinite if an infinite LLR has a finite one.
+
+    See Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
 
     Parameters
     ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``, in nats.
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`.
     unit : {"nat", "bit", "ban", "deciban"}, default "ban"
         The literature has bans, logarithms to the base 10.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
-
-    Returns
-    -------
-    float
-        NaN if no recalibrated value is finite, as under perfect separation; infinite if an
-        infinite LLR has a finite one.
 
     See Also
     --------
-    pav : The recalibrated LLRs.
-    cllr_cal : The cost of miscalibration, which weighs LLRs by how often they occur.
-
-    References
-    ----------
-    Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
+    pav, cllr_cal
 
     Examples
     --------

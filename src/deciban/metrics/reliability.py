@@ -48,8 +48,8 @@ class Reliability:
     Examples
     --------
     >>> from deciban.plots import ReliabilityDisplay
-    >>> llr = np.array([-1.0, 1.0, 1.0, -1.0, 1.0])
-    >>> data = [0, 0, 1, 1, 1], np.column_stack([0 * llr, llr])
+    >>> from deciban import Evidence
+    >>> data = [0, 0, 1, 1, 1], Evidence.from_llr([-1.0, 1.0, 1.0, -1.0, 1.0])
     >>> [curve] = ReliabilityDisplay.compute(*data, n_bins=2).curves
     >>> curve.predicted.round(3)
     array([0.269, 0.731])
@@ -81,11 +81,8 @@ def reliability_curves(
     Samples are weighted by the prior of their class, so that their mix does not matter. Bins hold
     equally many samples. Frequencies have Wilson's intervals for the counts in a bin, and their
     odds are shifted from the sample mix to the prior. ``independent`` is the effective sample size
-    per sample.
-
-    The ``kind`` "class" is ``pos_label``, by default the last class, against the rest; it is the
-    default for two classes and with ``pos_label``. "decided", the default for more, is the class
-    with the largest posterior. "each" is every class against the rest.
+    per sample. The ``kind`` "class", ``pos_label`` or else the last class against the rest, is the
+    default for two classes; "decided", the class with the largest posterior, is that for more.
     """
     require_whole(n_bins, "n_bins", least=1)
     require_fraction(confidence, "confidence")
@@ -130,11 +127,8 @@ def worst_bin(
     worst = int(np.argmin(p_value))
     if p_value[worst] > 1:
         return None
-    columns = (curve.predicted, curve.observed, curve.low, curve.high)
-    predicted, observed, low, high = (float(column[worst]) for column in columns)
-    return ReliabilityBin(
-        predicted, observed, low, high, int(curve.count[worst]), float(p_value[worst])
-    )
+    columns = curve.predicted, curve.observed, curve.low, curve.high, curve.count, p_value
+    return ReliabilityBin(*(column[worst].item() for column in columns))
 
 
 def calibration_error(
@@ -158,6 +152,9 @@ def calibration_error(
     All are above zero for calibrated evidence, the more so the fewer samples and the more bins, and
     ignore discrimination: prefer :func:`decompose` and :func:`calibration_test`.
 
+    See Błasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel
+    smoothing.
+
     Parameters
     ----------
     y_true, log_likelihoods, prior, classes, sample_weight
@@ -171,13 +168,7 @@ def calibration_error(
 
     See Also
     --------
-    decompose : The cost of miscalibration.
-    calibration_test : Whether chance explains the distance.
-    deciban.plots.ReliabilityDisplay : Posteriors against frequencies.
-
-    References
-    ----------
-    Błasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel smoothing.
+    decompose, calibration_test, deciban.plots.ReliabilityDisplay
 
     Examples
     --------
@@ -191,16 +182,14 @@ def calibration_error(
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     weight = balance_weights(data.codes, data.weight, p)
-    errors = []
-    for event in _predict_events(data, p, _EVENTS[kind], None):
-        gap = weight * (event.happened - event.posterior)
-        if method == "smooth":
-            errors.append(_smooth_error(event.posterior, gap))
-        elif method == "equal-mass":
-            errors.append(np.abs(np.bincount(_bin_equally(event.posterior, n_bins), gap)).sum())
-        else:
-            errors.append(np.abs(_sum_in_cells(event.posterior, gap, n_bins)).sum())
-    return float(np.mean(errors))
+    sums = {
+        "smooth": _smooth_error,
+        "equal-mass": lambda p, gap: np.abs(np.bincount(_bin_equally(p, n_bins), gap)).sum(),
+        "equal-width": lambda p, gap: np.abs(_sum_in_cells(p, gap, n_bins)).sum(),
+    }
+    events = _predict_events(data, p, _EVENTS[kind], None)
+    gaps = [(one.posterior, weight * (one.happened - one.posterior)) for one in events]
+    return float(np.mean([sums[method](*gap) for gap in gaps]))
 
 
 def _sum_in_cells(p: Floats, gap: Floats, n_cells: int) -> Floats:

@@ -52,19 +52,15 @@ def tippett_curve(
 
     Parameters
     ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``, in nats. Infinite LLRs are kept.
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`. Infinite LLRs are kept.
     kind : {"exceeding", "misleading"}
         ``exceeding``: for both classes, the fraction at or above each LLR. ``misleading``: for
         targets, the fraction at or below, so that the curves cross at equal errors.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
 
     See Also
     --------
-    misleading_rates : The fractions on the wrong side of zero.
-    deciban.plots.TippettDisplay : Draws it.
+    misleading_rates, deciban.plots.TippettDisplay
 
     Examples
     --------
@@ -74,10 +70,8 @@ def tippett_curve(
     require_one_of(kind, "kind", ("exceeding", "misleading"))
     trials = read_trials(y_true, llr, sample_weight, pos_label)
     at = np.unique(trials.llr)
-    if kind == "exceeding":
-        target = 1 - trials.target.below(at)
-    else:
-        target = trials.target.below(at, inclusive=True)
+    below = trials.target.below(at, inclusive=kind == "misleading")
+    target = below if kind == "misleading" else 1 - below
     return TippettCurve(at, target, 1 - trials.other.below(at))
 
 

@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote
 from deciban.metrics.labelled import EvidenceLike, read_labelled
-from deciban.monitoring.e_process import (
-    LEAD,
-    Cusum,
-    EProcess,
-    read_numbers,
-    read_row,
-)
+from deciban.monitoring.e_process import LEAD, Cusum, EProcess, read_numbers, read_row
 
 STAKES = (0.02, 0.1, 0.5)  # shares of the wealth that are put on a class
 FACTORS = (0.25, 0.5, 0.67, 0.8, 1.25, 1.5, 2.0, 4.0)  # by which evidence may have to be multiplied
@@ -88,8 +82,7 @@ def calibration_e_test(
 
     See Also
     --------
-    deciban.metrics.calibration_test : More powerful if the number of samples is fixed beforehand.
-    Monitor : The same for samples that come in, and for the class mix.
+    deciban.metrics.calibration_test, Monitor
 
     Examples
     --------
@@ -147,9 +140,12 @@ class CalibrationProcess:
         ruled_out = values[np.arange(len(codes)), codes] == -np.inf
         # A sample that rules its class out need not wait: there is nothing left to win.
         n = int(np.argmax(ruled_out)) + 1 if ruled_out.any() else len(rows)
-        pairs = n // 2
-        log_e = _pair_bets(values[: 2 * pairs], codes[: 2 * pairs])
-        steps = list(zip(log_e, (slice(2 * k, 2 * k + 2) for k in range(pairs)), strict=True))
+        paired = n - n % 2
+        first, second = slice(0, paired, 2), slice(1, paired, 2)
+        single = ratio_bets(values[:paired], codes[:paired])
+        factors = factor_bets((values[first], codes[first]), (values[second], codes[second]))
+        log_e = np.hstack([single[::2] + single[1::2], factors])
+        steps = [(one, slice(2 * k, 2 * k + 2)) for k, one in enumerate(log_e)]
         if n % 2 and ruled_out.any():
             steps.append((np.full(log_e.shape[1], np.inf), slice(n - 1, n)))
         elif n % 2:
@@ -158,7 +154,8 @@ class CalibrationProcess:
         for e, k in steps:
             totals.append(self.bets.step(e, int(rows[k][-1])))
             if self.fault is None:  # what comes after the alarm may be repaired
-                self._faults.add(values[k], codes[k], int(rows[k][0]))
+                ratios = list(map(self._faults.log_ratios, values[k], codes[k].tolist()))
+                self._faults.cusum.add(np.sum(ratios, axis=0), int(rows[k][0]))
                 if self.bets.alarm is not None:
                     self.fault, self.factor = self._faults.name(classes)
                     self.since = self._faults.cusum.since
@@ -219,13 +216,6 @@ def factor_bets(
     return np.where(impossible[:, None], np.inf, np.where((a == b)[:, None], 0.0, log_e))
 
 
-def _pair_bets(values: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Log e-values of the first and second sample, the third and fourth, and so on."""
-    single = ratio_bets(values, codes)
-    pairs = factor_bets((values[::2], codes[::2]), (values[1::2], codes[1::2]))
-    return np.hstack([single[::2] + single[1::2], pairs])
-
-
 class Faults:
     r"""Likelihoods of the labels if evidence has one of several faults: factors and offsets.
 
@@ -240,10 +230,6 @@ class Faults:
         # With two classes, evidence against one is evidence in favor of the other.
         self._offsets = np.array(_OFFSETS + (() if D == 2 else tuple(-o for o in _OFFSETS)))
         self.cusum = Cusum(len(FACTORS) + D * len(self._offsets))
-
-    def add(self, values: Floats, codes: NDArray[np.intp], row: int) -> None:
-        log_ratios = list(map(self.log_ratios, values, codes.tolist()))
-        self.cusum.add(np.sum(log_ratios, axis=0), row)
 
     def log_ratios(self, values: Floats, code: int) -> Floats:
         """Log-likelihood ratios of each fault against none; then count the sample."""

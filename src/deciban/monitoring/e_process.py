@@ -74,10 +74,7 @@ class Cusum:
 
     @property
     def best(self) -> int:
-        """Among the likely sums, the first to start.
-
-        After a single extreme sample, an extreme alternative that seems to start with it leads.
-        """
+        # After a single extreme sample, an extreme alternative that seems to start with it leads.
         return int(np.argmin(np.where(self.is_likely, self._starts, np.iinfo(np.int64).max)))
 
     @property
@@ -100,44 +97,38 @@ class Cusum:
         self._starts = read_numbers(starts, self._starts.shape).astype(np.int64)
 
 
-class MixBets:
+class MixProcess:
     r"""Bets that the class mix is the mix so far, as in the Dirichlet mixture.
 
     A label counts one, an unlabeled sample its posteriors. With a memory of m samples, older ones
     fade away. The e-value is the likelihood ratio of the new sample under both mixes,
-    :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
+    :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`. The mix since the change is dated until the alarm.
     """
 
-    def __init__(self, prior: Floats, memories: tuple[float, ...]) -> None:
-        self._prior, self._keep = prior, 1 - 1 / np.array(memories)[:, None]
+    def __init__(self, prior: Floats, alpha: float, restart: bool) -> None:
+        memories = np.array(_MEMORIES[restart])
+        n = len(memories)
+        self.bets, self._cusum = EProcess(np.full(n, 1 / n), alpha, restart), Cusum(n)
+        self._prior, self._keep = prior, 1 - 1 / memories[:, None]
         self._pseudo = len(prior) / 2 * prior  # Krichevsky and Trofimov's, for a uniform prior
-        self.counts = np.zeros((len(memories), len(prior)))
+        self.counts, self._recent = np.zeros((n, len(prior))), np.zeros((n, len(prior)))
 
-    def log_e(self, values: Floats, code: int) -> Floats:
-        """Log e-values of a sample, which is then counted; the code is -1 without a label."""
-        w, counts = _likelihoods(values, code), self.counts + self._pseudo
-        joint = counts / counts.sum(axis=1, keepdims=True) * w
+    def log_e(self, w: Floats) -> Floats:
+        """Log e-values of a sample with these likelihoods, which is then counted."""
+        joint = self.counts + self._pseudo
+        joint = joint / joint.sum(axis=1, keepdims=True) * w
         likelihood = joint.sum(axis=1)
         self.counts = self._keep * self.counts + joint / likelihood[:, None]
         return np.asarray(np.log(likelihood) - math.log(float(self._prior @ w)))
 
-
-class MixProcess:
-    """Bets against the declared mix, and the mix since it changed, dated until the alarm."""
-
-    def __init__(self, prior: Floats, alpha: float, restart: bool) -> None:
-        memories = _MEMORIES[restart]
-        n = len(memories)
-        self.bets = EProcess(np.full(n, 1 / n), alpha, restart)
-        self._mix, self._cusum = MixBets(prior, memories), Cusum(n)
-        self._pseudo, self._recent = len(prior) / 2 * prior, np.zeros((n, len(prior)))
-
     def update(self, values: Floats, code: int, row: int) -> None:
         """Bet on the sample at this row; the code is -1 without a label."""
-        log_e = self._mix.log_e(values, code)
+        # A label is certain evidence.
+        w = np.exp(values - values.max()) if code < 0 else np.eye(len(values))[code]
+        log_e = self.log_e(w)
         if self.bets.alarm is None:
             self._recent[self._cusum.add(log_e, row)] = 0.0
-        joint = (self._recent + self._pseudo) * _likelihoods(values, code)
+        joint = (self._recent + self._pseudo) * w
         self._recent += joint / joint.sum(axis=1, keepdims=True)
         self.bets.step(log_e, row)
 
@@ -151,20 +142,15 @@ class MixProcess:
 
     def to_plain(self) -> dict[str, Any]:
         return {
-            "counts": self._mix.counts.tolist(), "recent": self._recent.tolist(),
+            "counts": self.counts.tolist(), "recent": self._recent.tolist(),
             "mix": self.bets.to_plain() | self._cusum.to_plain(),
         }  # fmt: skip
 
     def restore(self, plain: dict[str, Any], n_rows: int) -> None:
-        self._mix.counts = read_numbers(plain["counts"], self._mix.counts.shape, counts=True)
+        self.counts = read_numbers(plain["counts"], self.counts.shape, counts=True)
         self._recent = read_numbers(plain["recent"], self._recent.shape, counts=True)
         self.bets.restore(plain["mix"], n_rows)
         self._cusum.restore(plain["mix"], n_rows)
-
-
-def _likelihoods(values: Floats, code: int) -> Floats:
-    """Likelihoods of a sample; a label is certain evidence."""
-    return np.exp(values - values.max()) if code < 0 else np.eye(len(values))[code]
 
 
 def read_numbers(values: Any, shape: tuple[int, ...], *, counts: bool = False) -> Floats:

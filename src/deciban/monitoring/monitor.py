@@ -125,6 +125,9 @@ class Monitor:
     its distribution, and whatever this does while the mix stays. It fails only if both change from
     one sample to the next, as when two sources take turns: give each its own monitor.
 
+    See Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
+    inference. Shin, Ramdas and Rinaldo (2023), E-detectors.
+
     Parameters
     ----------
     classes : sequence of labels
@@ -144,14 +147,7 @@ class Monitor:
 
     See Also
     --------
-    calibration_e_test : The test for calibration, for samples in memory.
-    deciban.Evidence.estimate_prior : The new class mix with intervals.
-    deciban.calibration.AffineCalibrator : Corrects the calibration.
-
-    References
-    ----------
-    Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
-    inference. Shin, Ramdas and Rinaldo (2023), E-detectors.
+    calibration_e_test, deciban.Evidence.estimate_prior, deciban.calibration.AffineCalibrator
 
     Examples
     --------
@@ -208,10 +204,6 @@ class Monitor:
         y_true : array of shape (n_samples,), optional
             None or NaN is an unknown label. Whether a label is known must not depend on the
             evidence, and for the mix not on the class either.
-
-        Returns
-        -------
-        MonitorState
         """
         evidence, y_true = align_by_index(evidence=evidence, y_true=y_true)
         if not isinstance(evidence, Evidence):
