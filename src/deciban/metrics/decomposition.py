@@ -135,17 +135,19 @@ def decompose(
 
 def recalibrate(data: Labelled, family: Family, prior: Floats, fold: NDArray[np.intp]) -> Floats:
     """Log-posteriors after the best map, fitted without the sample's fold."""
-    use_pav = family == "pav" or (family == "monotone" and len(prior) == 2)
-    if use_pav and len(prior) != 2:
+    if family == "monotone" and len(prior) == 2:
+        family = "pav"
+    if family == "pav" and len(prior) != 2:
         raise InputError(
             f"evidence for calibrator 'pav' must be over two classes; got {len(prior)}. Choose "
             f"another family, or use evidence.restrict."
         )
     log_p = np.empty((len(data.codes), len(prior)))
-    l = data.evidence.llr(*data.classes[::-1]) if use_pav else gram_schmidt_ilr(data)
+    first, second = data.classes[:2]
+    l = data.evidence.llr(second, first) if family == "pav" else gram_schmidt_ilr(data)
     for k in range(fold.max() + 1):
         rest = fold != k
-        if use_pav:
+        if family == "pav":
             blocks = pool_with_misleading(data.select(rest).pair(1, 0))
             log_odds = blocks.transform(l[~rest]) + np.log(prior[1] / prior[0])
             log_p[~rest] = -np.column_stack([softplus(log_odds), softplus(-log_odds)])

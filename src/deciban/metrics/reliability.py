@@ -182,14 +182,16 @@ def calibration_error(
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     weight = balance_weights(data.codes, data.weight, p)
-    sums = {
-        "smooth": _smooth_error,
-        "equal-mass": lambda p, gap: np.abs(np.bincount(_bin_equally(p, n_bins), gap)).sum(),
-        "equal-width": lambda p, gap: np.abs(_sum_in_cells(p, gap, n_bins)).sum(),
-    }
-    events = _predict_events(data, p, _EVENTS[kind], None)
-    gaps = [(one.posterior, weight * (one.happened - one.posterior)) for one in events]
-    return float(np.mean([sums[method](*gap) for gap in gaps]))
+    errors = []
+    for event in _predict_events(data, p, _EVENTS[kind], None):
+        gap = weight * (event.happened - event.posterior)
+        if method == "smooth":
+            errors.append(_smooth_error(event.posterior, gap))
+        elif method == "equal-mass":
+            errors.append(np.abs(np.bincount(_bin_equally(event.posterior, n_bins), gap)).sum())
+        else:
+            errors.append(np.abs(_sum_in_cells(event.posterior, gap, n_bins)).sum())
+    return float(np.mean(errors))
 
 
 def _sum_in_cells(p: Floats, gap: Floats, n_cells: int) -> Floats:
