@@ -57,17 +57,16 @@ def _groups(signs: NDArray[Any]) -> list[tuple[NDArray[Any], int | None]]:
     stack = [np.ones(signs.shape[1], dtype=bool)]
     while stack:
         group = stack.pop()
-        if np.count_nonzero(group) == 1:
-            groups.append((group, None))
-            continue
         row = row_of.get(group.tobytes())
+        groups.append((group, row))
+        if np.count_nonzero(group) == 1:
+            continue
         if row is None:
             raise InputError(
                 f"signs must split every group of two or more parts; no row splits exactly parts "
                 f"{np.flatnonzero(group).tolist()[:10]}. Add the row, and drop the one that "
                 f"splits no group."
             )
-        groups.append((group, row))
         stack += [signs[row] < 0, signs[row] > 0]
     return groups
 

@@ -30,7 +30,6 @@ class Basis:
     See Also
     --------
     deciban.simplex.ilr : Coordinates of compositions.
-    deciban.Evidence.ilr : Coordinates of evidence.
     deciban.plots.BifurcationTreeDisplay : Draws the tree of a basis.
 
     References
@@ -184,11 +183,11 @@ class Basis:
     @property
     def tree(self) -> Any:
         """The bifurcation tree as nested pairs of class labels (positions if unnamed)."""
-        return _trees.nest_groups(self._require_signs(), self._names())
+        return _trees.nest_groups(*self._signs_and_names())
 
     def draw(self) -> str:
         """The bifurcation tree as text; node ``l1`` is the first coordinate."""
-        return _trees.draw_tree(self._require_signs(), self._names())
+        return _trees.draw_tree(*self._signs_and_names())
 
     def rotation_to(self, other: Basis) -> Floats:
         """The orthogonal matrix :math:`V^T V'` that takes coordinates in this basis to the other.
@@ -226,16 +225,13 @@ class Basis:
         order = [self.classes.index(label) for label in labels]
         return _set(object.__new__(Basis), self.contrast[order], labels)
 
-    def _names(self) -> tuple[Hashable, ...]:
-        return as_labels(self.classes, self.n_parts)
-
-    def _require_signs(self) -> Floats:
+    def _signs_and_names(self) -> tuple[Floats, tuple[Hashable, ...]]:
         if self.signs is None:
             raise InputError(
                 "basis must be a sequential binary partition to have a tree; this one is rotated. "
                 "Use Basis.from_tree or Basis.from_partition."
             )
-        return self.signs
+        return self.signs, as_labels(self.classes, self.n_parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Basis):

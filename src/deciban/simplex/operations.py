@@ -3,10 +3,7 @@
 A composition is a vector of positive parts up to scale. All functions work on the last axis and
 broadcast over the others; D is the number of parts.
 
-References
-----------
-Aitchison (1982), The statistical analysis of compositional data. Egozcue et al. (2003), Isometric
-logratio transformations for compositional data analysis.
+Reference: Aitchison (1982), The statistical analysis of compositional data.
 """
 
 from __future__ import annotations
@@ -25,8 +22,6 @@ from deciban.simplex import _spaces
 from deciban.simplex._spaces import Parts, on_parts
 from deciban.simplex.basis import Basis, basis_for
 
-# --- the vector space -------------------------------------------------------------------
-
 
 @on_parts
 def closure(space: Parts, x: Array) -> Array:
@@ -37,7 +32,6 @@ def closure(space: Parts, x: Array) -> Array:
     See Also
     --------
     replace_zeros : Closed compositions without zeros.
-    deciban.simplex.logparts.closure : The same for logarithms of parts.
 
     Examples
     --------
@@ -87,25 +81,20 @@ def power(space: Parts, a: Array, x: Array) -> Array:
     """
     xp, (x,) = space.read(x)
     xp, (a, x) = arrays.as_float_arrays(a=a, x=x)
-    a = _as_exponents(xp, a, x)
+    arrays.require_finite(xp, a, "a")
+    if a.ndim:
+        if x.ndim < 2 or tuple(a.shape) not in {tuple(x.shape[:-1]), (1,) * (x.ndim - 1)}:
+            raise InputError(
+                f"a must be a number or have shape {tuple(x.shape[:-1])}, one exponent for each "
+                f"composition; got shape {tuple(a.shape)}. Give one number to use it for all."
+            )
+        a = a[..., None]
     if not (arrays.is_inspectable(a) and bool(xp.all(a > 0))):
         space.require_no_zeros(xp, x, space.names[0])
     log_x = space.logs(xp, x)
     low, high = (find(log_x, axis=-1, keepdims=True) for find in (xp.min, xp.max))
     with np.errstate(over="ignore"):  # the largest log-part becomes zero: no exponent is too large
         return space.from_logs(xp, a * (log_x - xp.where(a < 0, low, high)))
-
-
-def _as_exponents(xp: Namespace, a: Array, x: Array) -> Array:
-    arrays.require_finite(xp, a, "a")
-    if a.ndim == 0:
-        return a
-    if x.ndim < 2 or tuple(a.shape) not in {tuple(x.shape[:-1]), (1,) * (x.ndim - 1)}:
-        raise InputError(
-            f"a must be a number or have shape {tuple(x.shape[:-1])}, one exponent for each "
-            f"composition; got shape {tuple(a.shape)}. Give one number to use it for all."
-        )
-    return a[..., None]
 
 
 @on_parts
@@ -116,7 +105,6 @@ def inner(space: Parts, x: Array, y: Array) -> Array:
 
     See Also
     --------
-    norm : The square root of the inner product with itself.
     ilr : Coordinates whose usual inner product this is.
 
     Examples
@@ -125,8 +113,7 @@ def inner(space: Parts, x: Array, y: Array) -> Array:
     np.True_
     """
     xp, (log_x, log_y) = space.read_logs(x, y)
-    products = _spaces.center(xp, log_x) * _spaces.center(xp, log_y)
-    return _spaces.row_sum(xp, products)[..., 0]
+    return _spaces.row_sum(xp, _spaces.center(xp, log_x) * _spaces.center(xp, log_y))[..., 0]
 
 
 @on_parts
@@ -138,7 +125,6 @@ def norm(space: Parts, x: Array) -> Array:
 
     See Also
     --------
-    distance : Norm of a difference.
     deciban.Evidence.strength : Norm of evidence, in any unit.
 
     Examples
@@ -159,7 +145,6 @@ def distance(space: Parts, x: Array, y: Array) -> Array:
     See Also
     --------
     norm : Distance from the composition of equal parts.
-    variance : Mean squared distance from the mean.
 
     Examples
     --------
@@ -168,9 +153,6 @@ def distance(space: Parts, x: Array, y: Array) -> Array:
     """
     xp, (log_x, log_y) = space.read_logs(x, y)
     return _spaces.norm(xp, log_x - log_y)
-
-
-# --- log-ratio transforms ---------------------------------------------------------------
 
 
 @on_parts
@@ -268,7 +250,6 @@ def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
     --------
     ilr_inv : The inverse.
     deciban.Basis : Bases, by trees or partitions.
-    deciban.Evidence.ilr : Coordinates of evidence.
 
     Examples
     --------

@@ -25,8 +25,6 @@ from deciban.simplex.operations import find_part
 Method = Literal["multiplicative", "additive", "simple"]
 FRACTION = 0.65  # of the detection limit: the value that distorts the covariance least
 
-# --- fewer parts ------------------------------------------------------------------------
-
 
 @on_parts
 def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
@@ -71,8 +69,7 @@ def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> 
     """
     columns = arrays.column_names(x)
     xp, (x,) = space.read(x)
-    several = isinstance(groups, Iterable) and not isinstance(groups, str | bytes)
-    members = [_find_parts(group, columns, x.shape[-1]) for group in groups] if several else []
+    members = [_find_parts(group, columns, x.shape[-1]) for group in _listed(groups)]
     used = [k for group in members for k in group]
     if not members or len(set(used)) != len(used):
         raise InputError(
@@ -91,18 +88,18 @@ def _close_rest(space: Parts, xp: Namespace, x: Array) -> Array:
     return space.close(xp, x)
 
 
+def _listed(items: Any) -> Iterable[Any]:
+    return items if isinstance(items, Iterable) and not isinstance(items, str | bytes) else ()
+
+
 def _find_parts(parts: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> list[int]:
-    several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes)
-    found = [find_part(part, columns, n_parts) for part in parts] if several else []
+    found = [find_part(part, columns, n_parts) for part in _listed(parts)]
     if not found or len(set(found)) != len(found):
         raise InputError(
             f"parts must be a list of distinct parts, at least one; got {quote(parts)}. "
             f"Name each part once."
         )
     return found
-
-
-# --- center and spread ------------------------------------------------------------------
 
 
 @on_parts
@@ -133,7 +130,6 @@ def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
 
     See Also
     --------
-    mean : The mean.
     variation_matrix : Variance of each log-ratio; its sum is 2 D times the total variance.
 
     Examples
@@ -155,7 +151,6 @@ def variation_matrix(space: Parts, x: Array, ddof: int = 1) -> Array:
 
     See Also
     --------
-    variance : The total variance.
     deciban.Basis.from_linkage : A basis from a clustering of the parts, such as by this matrix.
 
     Examples
@@ -198,9 +193,6 @@ def _require_samples(log_x: Array, ddof: int) -> None:
         )
 
 
-# --- zeros ------------------------------------------------------------------------------
-
-
 def replace_zeros(
     x: Array,
     method: Method = "multiplicative",
@@ -225,7 +217,6 @@ def replace_zeros(
     See Also
     --------
     closure : Leaves zeros as they are.
-    deciban.Evidence.replace_zeros : The same for evidence.
 
     Examples
     --------
@@ -234,10 +225,11 @@ def replace_zeros(
     """
     space = Parts()
     xp, (x,) = space.read(x, minimum=2)
+    require_one_of(method, "method", get_args(Method))
     closed = space.close(xp, x)
     zero = closed == 0
     delta = xp.where(zero, _read_delta(xp, x, closed, delta, detection_limit), xp.zeros_like(x))
-    if _is_simple(method):
+    if method == "simple":
         return space.close(xp, xp.where(zero, delta, closed))
     if method == "additive":
         shrink, n_others = _additive_terms(xp, zero, x)
@@ -269,13 +261,14 @@ def replace_log_zeros(
     """
     space = LogParts()
     xp, (log_x,) = space.read(log_x, minimum=2)
+    require_one_of(method, "method", get_args(Method))
     log_x = space.close(xp, log_x)
     zero = log_x == -math.inf
     if log_delta is None:
         log_delta = -2 * math.log(log_x.shape[-1])
     log_delta = _one_for_each(xp, log_x, log_delta, "log_delta")
     log_delta = xp.where(zero, log_delta, xp.full_like(log_x, -math.inf))
-    if _is_simple(method):
+    if method == "simple":
         return space.close(xp, xp.where(zero, log_delta, log_x))
     if method == "additive":
         shrink, n_others = _additive_terms(xp, zero, log_x)
@@ -314,10 +307,6 @@ def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
             f"{tuple(value.shape)}. Give one number to use it for all."
         )
     return xp.astype(value, x.dtype)
-
-
-def _is_simple(method: str) -> bool:
-    return require_one_of(method, "method", get_args(Method)) == "simple"
 
 
 def _additive_terms(xp: Namespace, zero: Array, x: Array) -> tuple[Array, Array]:
