@@ -1,4 +1,4 @@
-"""The commands, and what has become of removed ones."""
+"""The commands, and replacements for removed ones."""
 
 from __future__ import annotations
 

@@ -204,9 +204,9 @@ def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
 def cross_validate(
     blank: Any, given: Any, scored: LabelledScores, folds: int, groups: np.ndarray | None = None
 ) -> Evidence:
-    """The evidence of each sample after a calibrator that was fitted without it and its group.
+    """Calibrated evidence, each sample by a fit without it and its group.
 
-    ``given`` is an array of log-likelihoods, or a mapping of what a fusion takes.
+    ``given`` is an array of log-likelihoods, or a mapping for a fusion.
     """
 
     def take(rows: Any) -> Any:

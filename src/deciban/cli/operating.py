@@ -214,7 +214,7 @@ def parse_points(texts: Sequence[str], n_classes: int) -> dict[str, Any]:
 def decision_columns(
     evidence: Evidence, prior: dict[Hashable, float] | None, costs: NDArray[np.float64] | None
 ) -> dict[str, np.ndarray]:
-    """The posterior of each class and the decision, by the name of the column to add."""
+    """Posteriors and the decision, by the name of the column to add."""
     posterior = evidence.posterior(prior)
     found = {f"posterior_{label}": posterior[:, k] for k, label in enumerate(evidence.classes)}
     decision = evidence.decide(costs, prior)

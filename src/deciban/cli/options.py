@@ -64,7 +64,7 @@ Force = Annotated[bool, _output("Overwrite existing files.", None, "--force")]
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Which columns of a table hold the truth and the scores, and what the scores are."""
+    """Which columns hold the truth and the scores, and the kind of scores."""
 
     # fmt: off
     labels: Annotated[list[str] | None, _column(
@@ -128,7 +128,7 @@ class ScoreOptions:
 
     @property
     def pattern(self) -> str | None:
-        """Names of the columns of the classes, with * for the class."""
+        """Column names with * for the class."""
         return self.scores if self.scores is not None and "*" in self.scores else None
 
     def inputs(self, source: str) -> list[str]:
@@ -189,7 +189,7 @@ class AssessmentOptions:
 
     @property
     def shared_columns(self) -> list[str]:
-        """The column of a group, the columns of two items, or none."""
+        """A group column, two item columns, or none."""
         return split_names(self.shared[0]) if self.shared else []
 
     @property
@@ -203,7 +203,7 @@ class AssessmentOptions:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options, whose fields become options of its own."""
+    """Let a command take dataclasses whose fields become options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     taken = []

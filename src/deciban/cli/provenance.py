@@ -1,4 +1,4 @@
-"""What a signed report needs: how a result came about, and whether it meets what was required."""
+"""Provenance and acceptance criteria for a signed report."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def describe_run(
 
 
 class Criterion(NamedTuple):
-    """What the value of a quantity, or an end of its interval, must be."""
+    """A limit for a quantity or an end of its interval."""
 
     text: str  # as it was typed
     key: str

@@ -81,7 +81,7 @@ def print_table(
 
 
 def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[int]) -> str:
-    """The number of samples of each class, in a line."""
+    """Sample counts by class, in a line."""
     pairs = list(zip(classes, counts, strict=True))
     samples = "; ".join(
         f"class {shorten(str(label), 60)}: {count:,}" for label, count in pairs[:10]
@@ -91,7 +91,7 @@ def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[
 
 
 def print_assessment(assessment: Assessment, source: str, about: Iterable[str] = ()) -> None:
-    """Print what was read, all quantities with their intervals, what to do, and the notes."""
+    """Print the samples, all quantities with intervals, the verdict and the notes."""
     for line in (describe_samples(source, assessment.classes, assessment.counts), *about):
         echo(line)
     rows = []

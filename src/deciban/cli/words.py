@@ -42,7 +42,7 @@ def count(n: int, noun: str) -> str:
 
 
 def one_of_such(n: int) -> str:
-    """What follows the first of ``n`` cases in a sentence; nothing where it is the only one."""
+    """Text to add after naming the first among ``n`` cases."""
     return f", one of {n:,} such" if n > 1 else ""
 
 

@@ -165,10 +165,7 @@ class _Calibration:
         return list(self._nothing(columns))
 
     def _nothing(self, columns: ScoreColumns) -> dict[str, np.ndarray]:
-        """The columns to add to a table without rows.
-
-        They are those of a row that all kinds of scores allow, without it.
-        """
+        """The columns to add, without rows: those for scores that any kind allows."""
         import numpy as np
 
         width = len(columns.columns)
@@ -238,7 +235,7 @@ def _load(path: Path) -> tuple[Any, list[ScoreColumns], list[str]]:
 
 
 def _systems(calibrator: Any) -> tuple[str, ...]:
-    """Names of the systems that a fusion takes, which may be inside of a bootstrap."""
+    """System names of a fusion, which may be inside a bootstrap."""
     inner = getattr(calibrator, "calibrator_", calibrator)
     return tuple(getattr(inner, "systems_", ()))
 
@@ -246,7 +243,7 @@ def _systems(calibrator: Any) -> tuple[str, ...]:
 def _read_others(
     tables: list[Source], each: list[ScoreColumns], calibrator: Any, id_column: str | None
 ) -> dict[str, Evidence]:
-    """Evidence of each system but the first, in the order of the rows of the first table."""
+    """Evidence of the other systems, with rows ordered as in the first table."""
     from deciban.cli.identifiers import find_rows, require_same_order
     from deciban.cli.score_columns import require_finite
 
@@ -283,7 +280,7 @@ def _read_others(
 def _read_system(
     table: Source, columns: ScoreColumns, id_column: str | None
 ) -> tuple[pl.DataFrame | None, NDArray[np.float64]]:
-    """What names the samples of a table, if anything does, and their scores."""
+    """Sample identifiers, if there are any, and scores."""
     import numpy as np
 
     from deciban.cli.tables import open_table

@@ -241,9 +241,9 @@ def fuse(
 ) -> None:  # fmt: skip
     """Fuse several systems into one calibrated system.
 
-    Prints the cost of each system, of all systems added up as if they were independent, and of the
-    fusion; each sample is scored by a fit without it. `deciban apply` takes the files of all
-    systems in the same order.
+    Prints what each system costs alone, all systems added up as if they were independent, and the
+    fusion; each sample is scored by a fit without it. `deciban apply` takes the files in the same
+    order.
 
     Scores are read as by `deciban evaluate`. If their columns have different names, give --llr the
     name in each file, separated by commas; the systems may also be columns of one table.

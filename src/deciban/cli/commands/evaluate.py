@@ -260,7 +260,7 @@ def read_systems(
     tables: Sequence[str], each: Sequence[opt.ScoreOptions], id_column: str | None,
     beside: Sequence[tuple[str, str | None]], *, calibrated: bool = True,
 ) -> list[LabelledScores]:  # fmt: skip
-    """The same samples of all systems, in the order of the first, which has more columns beside."""
+    """Matched samples, in the order of the first system, which has more columns beside."""
     from deciban.cli.identifiers import match_all, require_same_order
     from deciban.cli.scores import read_scores
 

@@ -1,4 +1,4 @@
-"""``deciban explain``: the evidence of one row, node by node of the tree of classes."""
+"""``deciban explain``: evidence for one row, node by node."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def explain(
     as_json: opt.Json = False,
     force: opt.Force = False,
 ) -> None:  # fmt: skip
-    """Explain the evidence of one row, in decibans and in words.
+    """Explain the evidence in one row, in decibans and in words.
 
-    Each node of the model's tree of classes compares two groups of classes. Its number says how
-    much more likely the row is under the first group: 10 decibans are a factor of ten. The
-    likelihood of a group is the mean of its classes' likelihoods, weighted by --prior if that is
-    given. The report is written for readers who are not statisticians.
+    Each node in the model's class tree compares two groups of classes. Its number says how much
+    more likely the row is under the first group: every 10 decibans multiply by ten. A group's
+    likelihood is the mean likelihood in it, weighted by --prior if that is given. The report is
+    written for readers who are not statisticians.
 
     Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html
     """
@@ -129,7 +129,7 @@ def _validate(
 def _contributions(
     estimator: Any, X: Any, background: str, posterior: dict[str, float]
 ) -> dict[str, Any]:
-    """The contribution of each feature to the LLR of the two most probable classes, in decibans."""
+    """Contributions to the LLR between the two most probable classes, in decibans."""
     import numpy as np
 
     from deciban.cli.features import read_features, read_rows, share_types
@@ -171,7 +171,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[Any]]]:
-    """The two groups of classes that each node of the tree sets against each other."""
+    """The two class groups that each node compares."""
     import numpy as np
 
     from deciban.simplex import Basis
@@ -186,10 +186,7 @@ def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[An
 def _nodes(
     evidence: Evidence, groups: list[tuple[list[Any], list[Any]]], prior: Any, weights: Any
 ) -> list[dict[str, Any]]:
-    """The LLR of the two groups of each node, in numbers and words, and the posterior.
-
-    The posterior is that of the first group, given that the class is in one of the two.
-    """
+    """Each node's LLR in numbers and words, and the first group's posterior within the node."""
     import numpy as np
 
     log_posterior = dict(zip(evidence.classes, evidence.log_posterior(prior)[0], strict=True))

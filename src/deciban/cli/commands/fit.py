@@ -157,10 +157,7 @@ def _read(
 
 
 class _Team(NamedTuple):
-    """The processes that fit one model: by default, this one alone.
-
-    What is inside ``together()`` is done by all; an error of one is raised by all of them.
-    """
+    """Processes that fit one model; code inside ``together()`` fails in all or in none."""
 
     is_first: bool = True
     together: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -219,7 +216,7 @@ def _add_open_class(estimator: Any, name: str, y: NDArray[Any]) -> Any:
 
 
 def _check_other_labels(name: str, labels: list[Hashable]) -> None:
-    """Raise unless there are two classes besides the open one, none of them nearly of its name."""
+    """Require two classes besides the open one, with names that cannot be mistaken for it."""
     alike = [one for one in labels if str(one).strip().casefold() == name.strip().casefold()]
     if alike:
         label = quote(str(alike[0]))
@@ -232,7 +229,7 @@ def _check_other_labels(name: str, labels: list[Hashable]) -> None:
 
 
 def _as_label(name: str, y: NDArray[Any]) -> Hashable:
-    """A name as a label of the type of the others, if it can be one."""
+    """The name with the type that the labels have, if it can be converted."""
     if y.dtype.kind == "b" and name.lower() in ("true", "false"):
         return name.lower() == "true"
     if y.dtype.kind in "iu":
@@ -272,7 +269,7 @@ def _fit(model: Any, samples: tuple[Any, ...]) -> list[str]:
 
 
 def _closed(estimator: Any) -> Any:
-    """The model of the known classes, inside of an open set."""
+    """The model for known classes, without the open set around it."""
     return getattr(estimator, "estimator_", estimator)
 
 

@@ -206,7 +206,7 @@ def _read_truth(
 
 
 def _find_labels(texts: pl.Series, known: tuple[Hashable, ...], table: Table) -> list[Hashable]:
-    """The known label of each cell: that of the same text, or else the only one that is equal."""
+    """Known labels for cells: with the same text, or else the only one that is equal."""
     by_text = {str(label): label for label in known}
     times = Counter(map(_fold, known))
     by_fold = {_fold(label): label for label in known if times[_fold(label)] == 1}
@@ -222,7 +222,7 @@ def _find_labels(texts: pl.Series, known: tuple[Hashable, ...], table: Table) ->
 
 
 def _fold(label: Hashable) -> Hashable:
-    """What spellings of one label have in common: 1 and 1.0, true and True, blanks around it."""
+    """Unify spellings: 1 and 1.0, true and True, blanks around a label."""
     text = str(label).strip()
     if text.lower() in ("true", "false"):
         return text.lower()
@@ -234,7 +234,7 @@ def _fold(label: Hashable) -> Hashable:
 
 
 def _as_numbers(names: list[str]) -> list[Hashable]:
-    """Names as whole numbers where all of them are, as labels in a table are read."""
+    """Names as whole numbers if all are, as labels in a table are read."""
     try:
         numbers = [int(name) for name in names]
     except ValueError:

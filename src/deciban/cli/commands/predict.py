@@ -57,11 +57,11 @@ def predict(
 ) -> None:  # fmt: skip
     """Compute evidence, posteriors and a decision for each row of a table.
 
-    Adds the log-likelihood of each class in nats (they sum to zero in each row), the ILRL, the
-    strength of the evidence in decibans, the posterior of each class, the decision, and whether the
-    row is an outlier. With --hierarchy, adds the answer: the lowest node of the tree whose
-    posterior reaches --confidence. Columns that the model does not use are copied. Rows are
-    processed in batches, and memory stays flat.
+    Adds each class's log-likelihood in nats (they sum to zero in each row), the ILRL, the evidence
+    strength in decibans, each class's posterior, the decision, and whether the row is an outlier.
+    With --hierarchy, adds the answer: the lowest tree node whose posterior reaches --confidence.
+    Columns that the model does not use are copied. Rows are processed in batches, and memory stays
+    flat.
 
     With '--prior estimate', the prior is the class mix of this table, estimated from the evidence
     of all rows, which is held in memory.
@@ -142,7 +142,7 @@ def _print_counts(
 def _estimate_prior(
     crew: deciban._workers.Workers, job: _Prediction, parts: Sequence[Source]
 ) -> PriorEstimate:
-    """The class mix of a table, tested against that of the training rows."""
+    """The table's class mix, tested against the training rows."""
     from deciban.evidence import Evidence
 
     found = [evidence for part in crew.map(job.evidence, parts) for evidence in part]
