@@ -249,18 +249,12 @@ def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def join_pieces(pieces: list[Piece]) -> Piece:
-    """One piece with the samples of all."""
-    weights: list[Any] = [one.weight for one in pieces]
-    weight: Any = None if weights[0] is None else np.concatenate(weights)
-    y = [np.asarray(one.y) for one in pieces]
-    rows = np.concatenate([one.rows for one in pieces])
-    first = pieces[0].X
-    if is_table(first):
-        library = import_frames(type(first).__module__.partition(".")[0])
-        X = library.concat([one.X for one in pieces])
-    else:
-        X = np.concatenate([np.asarray(one.X) for one in pieces])
-    return Piece(rows, X, np.concatenate(y), weight)
+    rows, tables, y, weights = (list(values) for values in zip(*pieces, strict=True))
+    weight = None if weights[0] is None else np.concatenate(weights)
+    concatenate: Any = np.concatenate
+    if is_table(tables[0]):
+        concatenate = import_frames(type(tables[0]).__module__.partition(".")[0]).concat
+    return Piece(np.concatenate(rows), concatenate(tables), np.concatenate(y), weight)
 
 
 def _at(values: Any, rows: NDArray[Any]) -> Any:

@@ -27,10 +27,8 @@ _MIN_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map 
 
 
 class Calibration(NamedTuple):
-    """An affine map for ILRLs, with the cross-entropy after it, in nats."""
-
-    map: AffineMap
-    losses: Floats  # of each sample, times its weight where they differ
+    map: AffineMap  # for ILRLs
+    losses: Floats  # cross-entropy of each sample after it, in nats, times its weight
     criterion: float  # mean loss and what its parameters fit by chance
 
 

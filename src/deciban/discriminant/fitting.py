@@ -40,8 +40,6 @@ _MAX_FINISHED = 20_000  # samples that the finish of the residual is learned fro
 
 
 class Fitted(NamedTuple):
-    """A fitted flow, or an ensemble, and how it came about."""
-
     settings: Settings
     preparation: Preparation
     params: Params

@@ -69,11 +69,9 @@ def use_precision(dtype: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FittedFlows:
-    """A flow or an ensemble, with its parameters."""
-
     model: Model
     settings: Settings
-    params: Params
+    params: Params  # of an ensemble with the members on the first axis
 
     def members(self) -> list[Params]:
         E = self.settings.n_estimators
@@ -91,7 +89,6 @@ class FittedFlows:
         return self.params
 
     def to_base(self, W: Floats) -> Floats:
-        """Base space for whitened features with added dimensions."""
         Z = self.base_of(self.only_member(), W)
         self._require_finite(Z)
         return Z

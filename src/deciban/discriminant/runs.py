@@ -146,14 +146,9 @@ class Checkpoint:
         with together():
             if is_first() and (force or time.monotonic() - self._written >= _SECONDS):
                 leaves = enumerate(jax.tree.leaves(_arrays(state)))
-                plain = {
-                    "digests": self.digests,
-                    "seed": self.seed,
-                    "factor": state.factor,
-                    "epoch": state.epoch,
-                    "history": list(state.history),
-                }
                 arrays = {str(k): np.asarray(a) for k, a in leaves}
+                plain = {"digests": self.digests, "seed": self.seed, "factor": state.factor}
+                plain |= {"epoch": state.epoch, "history": list(state.history)}
                 files.write_arrays(self.path, "checkpoint", arrays, plain)
                 self._written = time.monotonic()
 

@@ -35,10 +35,7 @@ _REACH = 16.0
 def couple(
     layers: Layers, halves: Halves, elementwise: Elementwise, flip: bool = False
 ) -> tuple[Halves, jax.Array]:
-    """Both halves, the second one mapped (with ``flip``, the first), and log |det| of shape (...).
-
-    A single feature has no other half to read; its parameters are learned directly.
-    """
+    """Both halves, the second one mapped (with ``flip``, the first), and log |det|, (...)."""
     seen, mapped = halves[::-1] if flip else halves
     mapped, log_slopes = elementwise(mapped, _output(layers, seen))
     # The slopes of a single scaled feature are the same for all samples, and have no axis.

@@ -255,17 +255,14 @@ class _Pair(NamedTuple):
 def _run_pairs(
     flow: Flow, params: Params, pair: Callable[..., Any], carry: _Carry, reverse: bool = False
 ) -> _Carry:
-    """Run all pairs of couplings, in order or in reverse.
-
-    Unrolled, they run fastest; as a loop, they compile in half the time. The loop keeps products
-    only, since each other value that the gradient needs would be a program of its own.
-    """
+    """Run all pairs of couplings, unrolled or, for small flows, as a loop: it compiles faster."""
     n = (flow.n_couplings + 1) // 2
     together = flow.n_couplings // 2 if _is_small(flow) else 0
     parts = [_pair(flow, params, j) for j in range(together, n)]
     for part in reversed(parts) if reverse else []:
         carry, _ = pair(carry, part)
     if together:
+        # Only products are kept: any other value for the gradient would be a program of its own.
         body = jax.checkpoint(pair, policy=jax.checkpoint_policies.dots_saveable, prevent_cse=False)
         halves, total = carry
         carry = halves, jnp.broadcast_to(total, halves[0].shape[:-1])
@@ -302,17 +299,12 @@ def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
 def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
     if order.ndim == 1:
         return y[..., _invert(order) if inverse else order]
-    matrix = order.astype(y.dtype)
-    return affine.product(matrix.T if inverse else matrix, y)
+    return affine.product((order.T if inverse else order).astype(y.dtype), y)
 
 
 @lru_cache(maxsize=64)
 def _orders(flow: Flow) -> np.ndarray:
-    """Feature order before each pair of couplings; before the first one, identity.
-
-    Two couplings map all features, so a new split comes after two. (Reversal, as often used, would
-    cancel the alternation of the halves.)
-    """
+    """Feature order before each pair of couplings, which maps all features; first the identity."""
     rng = np.random.default_rng(flow.seed)
     drawn = [rng.permutation(flow.n_features) for _ in range(2, flow.n_couplings, 2)]
     # int32 is itself with and without double precision; JAX mixes the two up otherwise.

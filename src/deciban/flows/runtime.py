@@ -128,24 +128,17 @@ def _quick_options() -> dict[str, Any]:
 class Spread:
     """Placement on all devices of this process and others, for steps of ``batch_size`` samples.
 
-    As many devices share a step as divide its samples evenly; the others repeat the same. Each
-    computes the slopes of its samples, which are added up as whole vectors: XLA would send a
-    message for each array of parameters.
+    As many devices share a step as divide its samples evenly; the others repeat the same.
     """
 
     def __init__(self, batch_size: int) -> None:
         devices = np.array(jax.devices())
         self.n_shares = math.gcd(batch_size, len(devices))
         self._mesh: Mesh | None = None
+        self.options: dict[str, Any] = {}  # of ``jax.jit``, for results on every device
         if len(devices) > 1:
             self._mesh = Mesh(devices.reshape(self.n_shares, -1), ("batch", "copy"))
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of ``jax.jit`` for results on every device."""
-        if self._mesh is None:
-            return {}
-        return {"out_shardings": NamedSharding(self._mesh, _spec())}
+            self.options["out_shardings"] = NamedSharding(self._mesh, _spec())
 
     def replicate(self, tree: Tree) -> Tree:
         if self._mesh is None:
@@ -245,12 +238,11 @@ def _sweep(folder: Path) -> None:
 
 
 def _is_whole(path: Path) -> bool:
-    stream = zlib.decompressobj()
     content = path.read_bytes()
     if content[:1] != b"\x78":  # not zlib's; JAX may have been given another library
         return bool(content)
     try:
-        stream.decompress(content)
+        zlib.decompress(content)
     except zlib.error:
         return False
-    return stream.eof
+    return True

@@ -34,10 +34,7 @@ _AVERAGED = 8.0  # the average is over about the last eighth of the steps
 
 @dataclass(frozen=True)
 class Layout:
-    """Parameters as two vectors, those that decay and the others.
-
-    A compiler takes as long for a small array as for a large one.
-    """
+    """Parameters as two vectors, those that decay and the others: few arrays compile quickly."""
 
     tree: Any
     shapes: tuple[tuple[int, ...], ...]
@@ -96,10 +93,9 @@ class Trainer:
     and, unless all members train, ``goes_on``: zero for those that rest. With ``own_data``, arrays
     of samples have the members on their first axis. ``perturb(batch, key, options)`` adds noise.
 
-    Epochs with more than 64 steps are divided into calls of one program with the same number of
-    steps, which may leave out up to 2 % of them. The step size rises over the first tenth of
-    ``epochs``, then falls to zero; without ``epochs`` it is constant after 50 steps. ``divide``
-    lets devices share a step, which is slower for small flows; ``quick`` compiles in less time.
+    Epochs with more than 64 steps are divided into equal calls of one program, which may leave out
+    up to 2 % of them. The step size rises over the first tenth of ``epochs``, then falls to zero;
+    without ``epochs`` it stays constant. Devices share a step unless ``divide`` is false.
     """
 
     def __init__(
@@ -244,9 +240,7 @@ class Trainer:
             squares = sum(jnp.sum((slope / mass) ** 2) for slope in slopes)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
             shorter = jnp.minimum(1.0, _MAX_NORM / jnp.sqrt(squares)) / mass
-            slopes = [
-                jnp.where(usable, (shorter * slope).astype(slope.dtype), 0) for slope in slopes
-            ]
+            slopes = [jnp.where(usable, (shorter * s).astype(s.dtype), 0) for s in slopes]
             carry = self._update(carry, slopes, usable * factor, usable, options["weight_decay"])
             return carry, (jnp.where(usable, loss, 0.0), usable)
 

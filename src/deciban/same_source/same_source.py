@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,19 @@ from deciban._estimation.samples import require_numbers
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, is_frame, refuse_rows, to_numpy
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
-from deciban._validation.scalars import quote_each, require_fraction, require_one_of
+from deciban._validation.scalars import (
+    Rng,
+    as_generator,
+    quote_each,
+    require_fraction,
+    require_one_of,
+    require_whole,
+)
 from deciban.discriminant.initialization import FLOOR, shrink
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.same_source.two_level import (
+    Rows,
     Sets,
     SourceDensity,
     Sources,
@@ -29,6 +37,8 @@ from deciban.same_source.two_level import (
 Density = Literal["normal", "kernel", "aitken-lucy"]
 Estimator = Literal["corrected", "ml", "moments"]
 _ROUNDING = 1e-12  # standard deviation below this share of a feature's size is rounding
+_MAX_PAIRS = 10**8  # pairs above which a limit must be given
+_AT_ONCE = 1 << 22  # pairs
 _FARTHEST = 1e100  # standard deviations within sources; squares of more overflow
 
 
@@ -137,10 +147,8 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         self._source_means, self._source_counts = center + sources.means, sources.counts
         self.bandwidth_ = float((4 / ((d + 2) * m)) ** (1 / (d + 4)))
         if self.bandwidth != "silverman":
-            remedy = "Give 'silverman' for a rule."
-            self.bandwidth_ = require_fraction(
-                self.bandwidth, "bandwidth", inclusive=True, remedy=remedy
-            )
+            h, remedy = self.bandwidth, "Give 'silverman' for a rule."
+            self.bandwidth_ = require_fraction(h, "bandwidth", inclusive=True, remedy=remedy)
         self.classes_ = np.array([0, 1])
         self._finish_loading()
         return self
@@ -218,7 +226,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         return shrink(S, self.shrinkage) * unit
 
     def _finish_loading(self) -> None:
-        learned = (self.mean_, self.within_, self.between_, self._source_means)
+        learned = self.mean_, self.within_, self.between_, self._source_means
         finite = all(np.isfinite(x).all() for x in learned)
         if not finite or (self._source_counts < 1).any() or not 0 <= self.bandwidth_ <= 1:
             raise ValueError("numbers that are not finite or out of range")
@@ -266,3 +274,126 @@ def _stack(X: Any, name: str, d: int) -> tuple[Floats, NDArray[np.intp]]:
         )
     counts = np.ones(len(tables[0])) if singles else np.array([len(table) for table in tables])
     return np.concatenate(tables), counts.astype(np.intp)
+
+
+class Pairs(NamedTuple):
+    """Pairs of rows, and whether they come from the same source.
+
+    Attributes
+    ----------
+    left, right : arrays of int of shape (n_pairs,)
+        Rows on either side.
+    y_true : array of shape (n_pairs,)
+        1 for the same source, else 0.
+
+    See Also
+    --------
+    pairs : Returns it.
+
+    Examples
+    --------
+    >>> pairs(["a", "b", "a"]).y_true
+    array([1, 0, 0])
+    """
+
+    left: Rows
+    right: Rows
+    y_true: NDArray[np.int_]
+
+
+def pairs(
+    source: ArrayLike, *, apart: ArrayLike | None = None, limit: int | None = None, rng: Rng = None
+) -> Pairs:
+    """Pairs of rows, same-source pairs first; each pair once, the earlier row on the left.
+
+    Parameters
+    ----------
+    source : array of shape (n,)
+        The source of each row.
+    apart : array of shape (n,), optional
+        Groups, such as sessions, numbered apart from those of other sources. Rows in one group are
+        never paired.
+    limit : int, optional
+        Largest number of pairs of each kind, drawn without replacement if there are more.
+    rng : Generator, int or None
+
+    Returns
+    -------
+    Pairs
+
+    See Also
+    --------
+    deciban.SameSourceModel.llr : Compares the rows of each pair.
+
+    Examples
+    --------
+    >>> left, right, y_true = pairs(["a", "b", "a"])
+    >>> left, right, y_true
+    (array([0, 0, 1]), array([2, 1, 2]), array([1, 0, 0]))
+    """
+    source, apart = align_by_index(source=source, apart=apart)
+    s = factorize_labels(read_labels(source, name="source"))[1]
+    n = len(s)
+    g = np.arange(n) if apart is None else factorize_labels(read_labels(apart, n, "apart"))[1]
+    limit = None if limit is None else require_whole(limit, "limit", least=1)
+    rng, order = as_generator(rng), np.lexsort((g, s))
+    s, g = s[order], g[order]
+    cell = s * n + g
+    cell_end, source_end = (np.searchsorted(x, x, side="right") for x in (cell, s))
+    shared = _count_pairs(g) - _count_pairs(cell)  # pairs of two sources in one group
+    same = _Candidates("the same source", cell_end, source_end - cell_end, g, 0)
+    different = _Candidates("different sources", source_end, n - source_end, g, shared)
+    found = [candidates.draw(limit, rng) for candidates in (same, different)]
+    p, q = (order[np.concatenate(side)] for side in zip(*found, strict=True))
+    y_true = np.repeat([1, 0], [len(left) for left, _ in found])
+    return Pairs(np.minimum(p, q), np.maximum(p, q), y_true)
+
+
+class _Candidates(NamedTuple):
+    """Pairs of each position p with counts[p] positions from first[p] on, numbered row by row."""
+
+    kind: str
+    first: Rows
+    counts: Rows
+    group: Rows
+    n_forbidden: int  # pairs within one group
+
+    def draw(self, limit: int | None, rng: np.random.Generator) -> tuple[Rows, Rows]:
+        """All allowed pairs, or as many as the limit, drawn without replacement."""
+        total = int(self.counts.sum())
+        available = total - self.n_forbidden
+        if not available or (limit is None and available > _MAX_PAIRS):
+            remedy = "Give limit=100_000, for instance." if available else "Add rows."
+            raise InputError(
+                f"source must give from 1 to {_MAX_PAIRS:,} pairs of {self.kind}; it gives "
+                f"{available:,}. {remedy}"
+            )
+        wanted = available if limit is None else min(limit, available)
+        ranks = np.empty(0, dtype=np.intp)
+        if 2 * wanted > available:  # go through all
+            blocks = (np.arange(k, min(k + _AT_ONCE, total)) for k in range(0, total, _AT_ONCE))
+            ranks = np.concatenate([self._allowed(block) for block in blocks])
+        while len(ranks) < wanted:
+            size = min(_AT_ONCE, int(1.1 * wanted * total / available) + 10)
+            more = self._allowed(rng.integers(total, size=size))
+            ranks = np.sort(np.concatenate([ranks, more]))  # np.unique hashes, which is slower
+            ranks = ranks[np.diff(ranks, prepend=-1) > 0]
+        if len(ranks) > wanted:
+            ranks = np.sort(rng.choice(ranks, wanted, replace=False))
+        return self._pairs(ranks)
+
+    def _allowed(self, ranks: Rows) -> Rows:
+        if not self.n_forbidden:
+            return ranks
+        p, q = self._pairs(ranks)
+        return ranks[self.group[p] != self.group[q]]
+
+    def _pairs(self, ranks: Rows) -> tuple[Rows, Rows]:
+        ends = np.cumsum(self.counts)
+        p = np.searchsorted(ends, ranks, side="right")
+        return p, self.first[p] + ranks - (ends - self.counts)[p]
+
+
+def _count_pairs(labels: Rows) -> int:
+    n = np.unique(labels, return_counts=True)[1]
+    return int(n @ (n - 1)) // 2

@@ -1,4 +1,4 @@
-"""Populations: moons, circles and Gaussians with exact likelihood functions."""
+"""Populations with known densities: samples, and evidence that no method can improve on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from deciban._validation.labels import as_labels, label_array
 from deciban._validation.scalars import is_number, quote, require_positive_number, require_whole
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+
+__all__ = ["Population", "circles", "gaussians", "moons", "three_gaussians", "two_gaussians"]
 
 Sampler = Callable[[int, np.random.RandomState], tuple[np.ndarray, np.ndarray]]
 
