@@ -249,6 +249,7 @@ def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
 
 
 def join_pieces(pieces: list[Piece]) -> Piece:
+    """One piece with the samples of all."""
     rows, tables, y, weights = (list(values) for values in zip(*pieces, strict=True))
     weight = None if weights[0] is None else np.concatenate(weights)
     concatenate: Any = np.concatenate
