@@ -45,9 +45,9 @@ class Evidence:
     Immutable. Held as natural logarithms in float64, defined up to a constant for each row.
     A zero likelihood is -inf: allowed wherever the result is defined, refused elsewhere.
 
-    Evidence from a pandas frame or series keeps its index. Sums, metrics and assessments match
-    samples by index if both sides have one: the same labels in another order are reordered,
-    different labels are an error. If one side has no index, samples are matched by position.
+    Evidence from a pandas frame or series keeps its index. If both sides have one, sums, metrics
+    and assessments match samples by index, and different labels are an error. Otherwise samples
+    are matched by position.
 
     Parameters
     ----------
@@ -56,6 +56,12 @@ class Evidence:
     classes : sequence of labels, default the columns of a frame, else 0 to n_classes - 1
         Class labels, in the order you want. Columns of a frame with these names are put in this
         order; columns with none of these names are renamed.
+
+    Attributes
+    ----------
+    log_likelihoods, classes
+        The parameters, read-only: an array in float64, and a tuple.
+    index : pandas Index of the samples, or None
 
     See Also
     --------
@@ -75,11 +81,11 @@ class Evidence:
     array([[0.75, 0.19, 0.06]])
     """
 
-    __slots__ = ("_classes", "_index", "_log_likelihoods")
+    __slots__ = ("classes", "index", "log_likelihoods")
     __array_ufunc__ = None  # NumPy's operators would forget the classes
-    _classes: tuple[Hashable, ...]
-    _index: Any
-    _log_likelihoods: Floats
+    classes: tuple[Hashable, ...]
+    index: Any
+    log_likelihoods: Floats
 
     def __init__(
         self, log_likelihoods: ArrayLike, classes: Sequence[Hashable] | None = None
@@ -91,9 +97,9 @@ class Evidence:
         self._set(np.array(values), labels, arrays.row_index(log_likelihoods))
 
     def _set(self, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any) -> None:
-        object.__setattr__(self, "_log_likelihoods", arrays.freeze(log_likelihoods))
-        object.__setattr__(self, "_classes", classes)
-        object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "log_likelihoods", arrays.freeze(log_likelihoods))
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "index", index)
 
     @classmethod
     def _wrap(cls, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any) -> Self:
@@ -255,26 +261,11 @@ class Evidence:
             )
         classes = batches[0].classes
         values = np.concatenate([batch.columns_for(classes) for batch in batches])
-        indexes = [batch.index for batch in batches]
-        complete = all(index is not None for index in indexes)
-        return cls._wrap(values, classes, indexes[0].append(indexes[1:]) if complete else None)
+        index, *others = (batch.index for batch in batches)
+        complete = all(other is not None for other in (index, *others))
+        return cls._wrap(values, classes, index.append(others) if complete else None)
 
     # --- a batch of samples -------------------------------------------------------------
-
-    @property
-    def log_likelihoods(self) -> Floats:
-        """Natural logarithms, shape (n_samples, n_classes), read-only."""
-        return self._log_likelihoods
-
-    @property
-    def classes(self) -> tuple[Hashable, ...]:
-        """The class labels, in the order of the columns."""
-        return self._classes
-
-    @property
-    def index(self) -> Any:
-        """The pandas index of the samples; None if they have none."""
-        return self._index
 
     @property
     def n_samples(self) -> int:
@@ -284,17 +275,10 @@ class Evidence:
     @property
     def n_classes(self) -> int:
         """Number of classes, D."""
-        return len(self._classes)
+        return len(self.classes)
 
     def with_index(self, index: Any) -> Self:
-        """The same evidence with another index of n_samples labels.
-
-        None removes the index, so that samples are matched by position.
-
-        >>> import pandas as pd
-        >>> Evidence.from_llr(pd.Series([2.0], ["case 7"])).with_index(None).index is None
-        True
-        """
+        """The same evidence with another index of n_samples labels, or without one if None."""
         if index is not None:
             pandas = arrays.import_frames("pandas")
             index = index if isinstance(index, pandas.Index) else pandas.Index(index)
@@ -303,10 +287,10 @@ class Evidence:
                     f"index must have a label for each of {len(self)} samples; got {len(index)}. "
                     f"Pass the index of the frame that the evidence came from."
                 )
-        return self._wrap(self._log_likelihoods, self._classes, index)
+        return self._wrap(self.log_likelihoods, self.classes, index)
 
     def __len__(self) -> int:
-        return int(self._log_likelihoods.shape[0])
+        return int(self.log_likelihoods.shape[0])
 
     def __getitem__(self, rows: Any) -> Self:
         """Some of the samples: by position, slice, mask or list of positions."""
@@ -318,24 +302,20 @@ class Evidence:
                 f"{quote(rows)}. Use evidence.restrict(classes) to choose classes."
             )
         elif not isinstance(rows, slice):
-            if (
-                self._index is not None
-                and arrays.row_index(rows) is not None
-                and rows.dtype == bool
-            ):
+            if arrays.row_index(rows) is not None and rows.dtype == bool:
                 _, rows = align_by_index(evidence=self, mask=rows)
             rows = np.asarray(rows) if len(rows) else []
-        index = None if self._index is None else self._index[rows]
-        return self._wrap(np.array(self._log_likelihoods[rows]), self._classes, index)
+        index = None if self.index is None else self.index[rows]
+        return self._wrap(np.array(self.log_likelihoods[rows]), self.classes, index)
 
     def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
+        return np.array(self.log_likelihoods, dtype=dtype, copy=copy)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return self._wrap, (np.array(self._log_likelihoods), self._classes, self._index)
+        return self._wrap, (np.array(self.log_likelihoods), self.classes, self.index)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Evidence is immutable; build a new one.")
@@ -351,35 +331,34 @@ class Evidence:
         """
         if not isinstance(other, Evidence):
             raise InputError(f"other must be Evidence; got {type(other).__name__}. Wrap it first.")
-        if len(self) != len(other) or set(self._classes) != set(other._classes):
+        if len(self) != len(other) or set(self.classes) != set(other.classes):
             return False
-        if len(self) == 0:
+        if len(self) == 0:  # the closure needs a row
             return True
-        mine = logparts.closure(self._log_likelihoods)
-        theirs = logparts.closure(other.columns_for(self._classes))
+        mine = logparts.closure(self.log_likelihoods)
+        theirs = logparts.closure(other.columns_for(self.classes))
         return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
 
     def to_polars(self) -> Any:
         """A polars frame of log-likelihoods; the columns are the class labels as text."""
-        names = [str(label) for label in self._classes]
+        names = [str(label) for label in self.classes]
         if len(set(names)) != len(names):
             raise InputError(
                 f"classes must be distinct as text to name columns; got "
-                f"{quote_each(self._classes)}. Rename them with evidence.rename."
+                f"{quote_each(self.classes)}. Rename them with evidence.rename."
             )
-        return arrays.import_frames("polars").DataFrame(
-            np.array(self._log_likelihoods), schema=names
-        )
+        polars = arrays.import_frames("polars")
+        return polars.DataFrame(np.array(self.log_likelihoods), schema=names)
 
     def to_pandas(self) -> Any:
         """A pandas frame of log-likelihoods with the index; the columns are the class labels."""
         pandas = arrays.import_frames("pandas")
-        columns = pandas.Index(list(self._classes), tupleize_cols=False)
-        return pandas.DataFrame(np.array(self._log_likelihoods), self._index, columns)
+        columns = pandas.Index(list(self.classes), tupleize_cols=False)
+        return pandas.DataFrame(np.array(self.log_likelihoods), self.index, columns)
 
     def __repr__(self) -> str:
         """Decibans below the best class of each sample, as a table of the first and last rows."""
-        n, D = self._log_likelihoods.shape
+        n, D = self.log_likelihoods.shape
         title = (
             f"Evidence: {n:,} sample{'s' * (n != 1)}, {D:,} classes; "
             f"decibans below each sample's best class"
@@ -387,19 +366,19 @@ class Evidence:
         if n == 0:
             return title
         columns = _first_and_last(D, 8)
-        lines = [["", *("..." if c is None else _shorten(self._classes[c]) for c in columns)]]
+        lines = [["", *("..." if c is None else _shorten(self.classes[c]) for c in columns)]]
         for r in _first_and_last(n, 10):
             if r is None:
                 lines.append(["..."] * len(lines[0]))
                 continue
-            below = from_nats(self._log_likelihoods[r] - self._log_likelihoods[r].max(), "deciban")
+            below = from_nats(self.log_likelihoods[r] - self.log_likelihoods[r].max(), "deciban")
             lines.append([str(r), *("..." if c is None else f"{below[c]:.1f}" for c in columns)])
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
         return "\n".join([title, *rows])
 
     def _repr_html_(self) -> str:
-        return represent_rows(self._log_likelihoods, self._classes)
+        return represent_rows(self.log_likelihoods, self.classes)
 
     def explore(self, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
         """The page of :func:`deciban.report.explorer` as a widget; needs the extra ``notebook``."""
@@ -433,8 +412,8 @@ class Evidence:
         if factor <= 0:
             self._require_no_zeros("a factor that is not positive")
         with np.errstate(over="ignore"):
-            scaled = self._log_likelihoods * float(factor)
-        return self._wrap_if_possible(scaled, self._classes, self._index)
+            scaled = self.log_likelihoods * float(factor)
+        return self._wrap_if_possible(scaled, self.classes, self.index)
 
     __rmul__ = __mul__
 
@@ -456,7 +435,7 @@ class Evidence:
         array([3.])
         """
         total = self._below_best().sum(axis=0, keepdims=True)
-        return self._wrap_if_possible(total, self._classes, None)
+        return self._wrap_if_possible(total, self.classes, None)
 
     def add(self, *others: Evidence, dependence: Any = None) -> Evidence:
         """Add evidence from several systems, with or without shared information.
@@ -493,28 +472,28 @@ class Evidence:
         if n > 1:
             _, other = align_by_index(evidence=self, other=other)
         with np.errstate(over="ignore", invalid="ignore"):
-            total = operation(self._log_likelihoods, other.columns_for(self._classes))
+            total = operation(self.log_likelihoods, other.columns_for(self.classes))
         given = [x.index for x in (self, other) if len(x) == n and x.index is not None]
         index = given[0] if given and given[0].equals(given[-1]) else None
-        return self._wrap_if_possible(total, self._classes, index)
+        return self._wrap_if_possible(total, self.classes, index)
 
     def columns_for(self, classes: tuple[Hashable, ...]) -> Floats:
         """The log-likelihoods with columns in the order of these classes, all of them."""
-        if self._classes == classes:
-            return self._log_likelihoods
-        if set(self._classes) != set(classes):
+        if self.classes == classes:
+            return self.log_likelihoods
+        if set(self.classes) != set(classes):
             raise InputError(
                 f"evidence must be over the same classes, {quote_each(classes)}; got "
-                f"{quote_each(self._classes)}. Use evidence.restrict or evidence.rename first."
+                f"{quote_each(self.classes)}. Use evidence.restrict or evidence.rename first."
             )
-        return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
+        return self.log_likelihoods[:, [self.classes.index(label) for label in classes]]
 
     def _below_best(self) -> Floats:
         # Sums of offsets of -1e6 would drown the differences, which are all that counts.
-        return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
+        return self.log_likelihoods - self.log_likelihoods.max(axis=1, keepdims=True)
 
     def _require_no_zeros(self, operation: str) -> None:
-        zero = (self._log_likelihoods == -np.inf).any(axis=1)
+        zero = (self.log_likelihoods == -np.inf).any(axis=1)
         must = f"likelihoods must be positive for {operation}"
         arrays.refuse_rows(zero, must, "has a zero", _ZERO_REMEDY, ZeroPartsError)
 
@@ -528,10 +507,10 @@ class Evidence:
         """
         if isinstance(classes, Mapping):
             for label in classes:
-                index_of(label, self._classes)
-            classes = [classes.get(label, label) for label in self._classes]
+                index_of(label, self.classes)
+            classes = [classes.get(label, label) for label in self.classes]
         labels = as_labels(classes, self.n_classes)
-        return self._wrap(self._log_likelihoods, labels, self._index)
+        return self._wrap(self.log_likelihoods, labels, self.index)
 
     def restrict(self, classes: Sequence[Hashable]) -> Self:
         """Evidence about two or more of the classes, in this order: a subcomposition.
@@ -547,8 +526,8 @@ class Evidence:
             raise InputError(
                 f"classes must name at least two classes; got {len(labels)}. Evidence compares."
             )
-        values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
-        return self._wrap_if_possible(values, labels, self._index)
+        values = self.log_likelihoods[:, [index_of(label, self.classes) for label in labels]]
+        return self._wrap_if_possible(values, labels, self.index)
 
     def group(
         self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
@@ -569,10 +548,10 @@ class Evidence:
         >>> evidence.group((("cat", "dog"), "bird")).classes
         ('cat or dog', 'bird')
         """
-        named = bayes.read_groups(groups, self._classes)
-        p = bayes.log_prior(prior, self._classes, len(self))
-        pooled = [bayes.pool_members(self._log_likelihoods, at, p) for at in named.values()]
-        return self._wrap_if_possible(np.column_stack(pooled), tuple(named), self._index)
+        named = bayes.read_groups(groups, self.classes)
+        p = bayes.log_prior(prior, self.classes, len(self))
+        pooled = [bayes.pool_members(self.log_likelihoods, at, p) for at in named.values()]
+        return self._wrap_if_possible(np.column_stack(pooled), tuple(named), self.index)
 
     def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Self:
         """Evidence with a small likelihood in place of each zero.
@@ -587,8 +566,8 @@ class Evidence:
         """
         if len(self) == 0:
             return self
-        values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
-        return self._wrap(np.asarray(values), self._classes, self._index)
+        values = logparts.replace_zeros(self.log_likelihoods, method, log_delta=log_delta)
+        return self._wrap(np.asarray(values), self.classes, self.index)
 
     # --- comparisons of classes ---------------------------------------------------------
 
@@ -604,8 +583,8 @@ class Evidence:
         True
         """
         self._require_no_zeros("ilr")
-        basis = basis_for(basis, self.n_classes).align_to(self._classes)
-        return np.asarray(logparts.ilr(self._log_likelihoods, basis))
+        basis = basis_for(basis, self.n_classes).align_to(self.classes)
+        return np.asarray(logparts.ilr(self.log_likelihoods, basis))
 
     def llr(self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None) -> Floats:
         r"""Log-likelihood-ratio of ``a`` against ``b``, :math:`\log w_a - \log w_b`.
@@ -620,9 +599,9 @@ class Evidence:
         >>> evidence.llr(0, (1, 2), unit="deciban").round(2)
         array([4.77])
         """
-        plus, minus = bayes.find_members(a, self._classes), bayes.find_members(b, self._classes)
-        p = bayes.log_prior(prior, self._classes, len(self))
-        pooled = (bayes.pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
+        plus, minus = bayes.find_members(a, self.classes), bayes.find_members(b, self.classes)
+        p = bayes.log_prior(prior, self.classes, len(self))
+        pooled = (bayes.pool_members(self.log_likelihoods, at, p) for at in (plus, minus))
         return np.asarray(from_nats(_difference(*pooled), unit))
 
     def llr_bounds(self, a: Any, b: Any, unit: Unit = "nat") -> tuple[Floats, Floats]:
@@ -637,13 +616,12 @@ class Evidence:
         >>> low.round(2), high.round(2)
         (array([4.77]), array([7.78]))
         """
-        plus, minus = bayes.find_members(a, self._classes), bayes.find_members(b, self._classes)
+        plus, minus = bayes.find_members(a, self.classes), bayes.find_members(b, self.classes)
         if set(plus) & set(minus):
             raise InputError(
-                f"a and b must share no class; got {quote(a)} and {quote(b)}. Name each class on "
-                f"one side."
+                f"a and b must share no class; got {quote(a)} and {quote(b)}. Name each one once."
             )
-        first, second = self._log_likelihoods[:, plus], self._log_likelihoods[:, minus]
+        first, second = self.log_likelihoods[:, plus], self.log_likelihoods[:, minus]
         # If all of one side is ruled out, the ratio is infinite under every prior.
         certain = _difference(first.max(axis=1), second.max(axis=1))
         with np.errstate(invalid="ignore"):
@@ -661,11 +639,11 @@ class Evidence:
         >>> Evidence.from_likelihoods([[8, 1, 1]]).balance(0, against=[1, 2]).round(4)
         array([1.6979])
         """
-        plus = bayes.find_members(group, self._classes)
+        plus = bayes.find_members(group, self.classes)
         if against is None:
             minus = [k for k in range(self.n_classes) if k not in plus]
         else:
-            minus = bayes.find_members(against, self._classes)
+            minus = bayes.find_members(against, self.classes)
         if not minus or len({*plus, *minus}) != len(plus) + len(minus):
             raise InputError(
                 f"group and against must be non-empty and share no class; got {quote(group)} and "
@@ -673,7 +651,7 @@ class Evidence:
             )
         r, s = len(plus), len(minus)
         single = r == s == 1  # a plain difference loses nothing
-        values = self._log_likelihoods if single else self._below_best()
+        values = self.log_likelihoods if single else self._below_best()
         difference = _difference(values[:, plus].mean(axis=1), values[:, minus].mean(axis=1))
         return np.asarray(from_nats(np.sqrt(r * s / (r + s)) * difference, unit))
 
@@ -685,17 +663,13 @@ class Evidence:
         >>> Evidence.from_likelihoods([[1, 1, 1], [1, 2, 4], [1, 0, 0]]).strength().round(4)
         array([0.    , 0.9803,    inf])
         """
-        finite = np.isfinite(self._log_likelihoods).all(axis=1)
+        finite = np.isfinite(self.log_likelihoods).all(axis=1)
         strength = np.full(len(self), np.inf)
-        strength[finite] = logparts.norm(self._log_likelihoods[finite])
+        strength[finite] = logparts.norm(self.log_likelihoods[finite])
         return np.asarray(from_nats(strength, unit))
 
     def direction(self, basis: Basis | None = None) -> Floats:
-        """ILRLs scaled to length one; zero if there is no evidence.
-
-        >>> Evidence.from_ilr([[3.0, -4.0]]).direction().round(12)
-        array([[ 0.6, -0.8]])
-        """
+        """ILRLs scaled to length one; zero if there is no evidence."""
         l = self.ilr(basis)
         largest = np.abs(l).max(axis=1, keepdims=True)  # its square may over- or underflow
         l = np.divide(l, largest, out=np.zeros_like(l), where=largest > 0)
@@ -703,12 +677,8 @@ class Evidence:
         return np.divide(l, length, out=l, where=length > 0)
 
     def in_unit(self, unit: Unit) -> Floats:
-        """The log-likelihoods in nats, bits, bans or decibans.
-
-        >>> Evidence.from_likelihoods([[100.0, 1.0]]).in_unit("deciban").round(10)
-        array([[20.,  0.]])
-        """
-        return np.asarray(from_nats(self._log_likelihoods, unit))
+        """The log-likelihoods in nats, bits, bans or decibans."""
+        return np.asarray(from_nats(self.log_likelihoods, unit))
 
     def verbal(
         self, a: Any, b: Any, scale: str | VerbalScale = "enfsi", *, prior: Prior = None
@@ -724,11 +694,8 @@ class Evidence:
         if not isinstance(scale, VerbalScale):
             scale = SCALES[scalars.require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
         llr = self.llr(a, b, prior=prior)
-        names = (
-            bayes.name_group(bayes.find_members(side, self._classes), self._classes)
-            for side in (a, b)
-        )
-        return scale.describe(llr, *names)
+        members = (bayes.find_members(side, self.classes) for side in (a, b))
+        return scale.describe(llr, *(bayes.name_group(group, self.classes) for group in members))
 
     # --- under a prior ------------------------------------------------------------------
 
@@ -756,7 +723,7 @@ class Evidence:
         return np.asarray(logparts.closure(self._plus_prior(prior)))
 
     def _plus_prior(self, prior: Prior) -> Floats:
-        return self._log_likelihoods + bayes.log_prior(prior, self._classes, len(self))
+        return self.log_likelihoods + bayes.log_prior(prior, self.classes, len(self))
 
     def decide(
         self,
@@ -788,21 +755,16 @@ class Evidence:
         array([None, 'no'], dtype=object)
         """
         if reject_cost is None and reject_label is not None:
-            raise InputError(
-                "reject_label must come with a reject_cost; got none. Give the cost of not "
-                "deciding."
-            )
-        choice = bayes.choose_least_cost(
-            self.log_posterior(prior), self._classes, costs, reject_cost
-        )
+            raise InputError("reject_label must come with a reject_cost; got none. Give both.")
+        log_p = self.log_posterior(prior)
+        choice = bayes.choose_least_cost(log_p, self.classes, costs, reject_cost)
         if reject_cost is None:
-            return label_array(self._classes)[choice]
-        if reject_label in self._classes:
+            return label_array(self.classes)[choice]
+        if reject_label in self.classes:
             raise InputError(
-                f"reject_label must not be a class; got {quote(reject_label)}. Choose another, "
-                f"such as None."
+                f"reject_label must not be a class; got {quote(reject_label)}. Choose another."
             )
-        return label_array([*self._classes, reject_label]).astype(object)[choice]
+        return label_array([*self.classes, reject_label]).astype(object)[choice]
 
     def prediction_set(
         self,
@@ -851,7 +813,7 @@ class Evidence:
             if by_class:
                 raise InputError("by_class must come with calibration; got none. Give both.")
             members = smallest_sets(self.log_posterior(prior), alpha)
-            return PredictionSets(members, self._classes, self._index)
+            return PredictionSets(members, self.classes, self.index)
         pair = isinstance(calibration, tuple | list) and len(calibration) == 2
         if not pair or not isinstance(calibration[1], Evidence):
             raise InputError(
@@ -859,13 +821,13 @@ class Evidence:
                 f"Write calibration=(y_true, evidence)."
             )
         y_true, evidence = align_by_index(y_true=calibration[0], calibration=calibration[1])
-        labeled = evidence.columns_for(self._classes)
-        codes = encode_labels(read_labels(y_true, len(labeled)), self._classes)
-        p = None if prior is None else np.exp(bayes.log_prior(prior, self._classes)[0])
+        labeled = evidence.columns_for(self.classes)
+        codes = encode_labels(read_labels(y_true, len(labeled)), self.classes)
+        p = None if prior is None else np.exp(bayes.log_prior(prior, self.classes)[0])
         by_class = scalars.require_bool(by_class, "by_class")
         both = self._below_best(), labeled - labeled.max(axis=1, keepdims=True)
-        members = conformal_sets(*both, codes, self._classes, p, alpha, by_class)
-        return PredictionSets(members, self._classes, self._index)
+        members = conformal_sets(*both, codes, self.classes, p, alpha, by_class)
+        return PredictionSets(members, self.classes, self.index)
 
     def confidence_set(self, alpha: float, prior: Prior = None) -> PredictionSets:
         r"""Sets that hold the true class with probability 1 - alpha, for any class mix.
@@ -873,9 +835,8 @@ class Evidence:
         Class j is in the set if its posterior is more than alpha times its prior,
         :math:`\sum_i \pi_i w_i / w_j < 1 / \alpha`. For calibrated evidence, that sum has a mean
         of at most one under class j, and by Markov's inequality it reaches :math:`1 / \alpha` with
-        probability alpha at most. So the sets hold for the samples of each class; the prior
-        decides how large they are. For the uniform prior they are part of
-        :math:`\{j : \max_i w_i / w_j < D / \alpha\}`. A set is never empty.
+        probability alpha at most, whatever the prior, which decides how large the sets are. A set
+        is never empty.
 
         You may add evidence, sample by sample, until the sets are small enough: by Ville's
         inequality they hold at every such stopping time (Ramdas, Grünwald, Vovk and Shafer, 2023,
@@ -887,8 +848,8 @@ class Evidence:
         PredictionSets of 2 samples: {a, b}, {a}
         """
         scalars.require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
-        gain = self.log_posterior(prior) - bayes.log_prior(prior, self._classes, len(self))
-        return PredictionSets(gain > np.log(alpha), self._classes, self._index)
+        gain = self.log_posterior(prior) - bayes.log_prior(prior, self.classes, len(self))
+        return PredictionSets(gain > np.log(alpha), self.classes, self.index)
 
     def estimate_prior(
         self,
@@ -921,12 +882,11 @@ class Evidence:
         L, p_value = np.exp(self._below_best()), None
         shares = class_mix.estimate_shares(L)
         if training_prior is not None:
-            p = np.exp(bayes.log_prior(training_prior, self._classes)[0])
+            p = np.exp(bayes.log_prior(training_prior, self.classes)[0])
             p_value = class_mix.shift_p_value(L, shares, p, n_resamples, scalars.as_generator(rng))
-        low, high = class_mix.share_intervals(L, shares, confidence)
-        return class_mix.PriorEstimate(
-            self._classes, shares, low, high, confidence, len(self), p_value
-        )
+        ends = class_mix.share_intervals(L, shares, confidence)
+        n = len(self)
+        return class_mix.PriorEstimate(self.classes, shares, *ends, confidence, n, p_value)
 
 
 def _difference(first: Floats, second: Floats) -> Floats:

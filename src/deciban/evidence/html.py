@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -26,32 +26,23 @@ def represent_rows(log_likelihoods: Floats, classes: tuple[Hashable, ...]) -> st
         "sample", "favored class", "LLR (deciban)", "in words",
         *(f"posterior of {name}" for name in names or ["favored", "next"]),
     ]  # fmt: skip
-    rows = _rows(log_likelihoods[:_MOST_ROWS], classes, every=bool(names))
+    order = np.argsort(-log_likelihoods, axis=1, kind="stable")
+    rows: list[list[Cell]] = []
+    for i, (first, second, *_) in enumerate(order[:_MOST_ROWS].tolist()):
+        a, b = (shorten(classes[k], 30) for k in (first, second))
+        llr = log_likelihoods[i, first] - log_likelihoods[i, second]
+        posteriors = logparts.to_parts(log_likelihoods[i]).tolist()
+        shown = posteriors if names else [posteriors[first], posteriors[second]]
+        rows.append([
+            f"{i:,}",
+            a if llr > 0 else "none",
+            number(round(float(from_nats(llr, "deciban")), 1)),
+            str(_SCALE.describe([llr], a, b)[0]),
+            *(Shaded("under 0.01 %" if 0 < p < 1e-4 else percent(p), p) for p in shown),
+        ])  # fmt: skip
     more = f"… and {n - _MOST_ROWS:,} more samples. " if n > _MOST_ROWS else ""
     note = (
         f"{more}The LLR is that of the favored class against the next, in the words of the ENFSI "
         f"scale; posteriors are at equal priors."
     )
     return represent(title, table("Evidence of the first samples", columns, rows), paragraph(note))
-
-
-def _rows(
-    log_likelihoods: Floats, classes: tuple[Hashable, ...], every: bool
-) -> Iterator[list[Cell]]:
-    order = np.argsort(-log_likelihoods, axis=1, kind="stable")
-    posteriors = logparts.to_parts(log_likelihoods)
-    for i, (first, second, *_) in enumerate(order.tolist()):
-        a, b = (shorten(classes[k], 30) for k in (first, second))
-        llr = log_likelihoods[i, first] - log_likelihoods[i, second]
-        shown = range(len(classes)) if every else (first, second)
-        yield [
-            f"{i:,}",
-            a if llr > 0 else "none",
-            number(round(float(from_nats(llr, "deciban")), 1)),
-            str(_SCALE.describe([llr], a, b)[0]),
-            *(_bar(float(posteriors[i, k])) for k in shown),
-        ]
-
-
-def _bar(posterior: float) -> Shaded:
-    return Shaded("under 0.01 %" if 0 < posterior < 1e-4 else percent(posterior), posterior)

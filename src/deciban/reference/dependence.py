@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag
 
 from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import align_by_index, encode_labels, read_labels
@@ -145,8 +146,7 @@ class Dependence:
         >>> Dependence.fit([same, same], y).combine(same, same).allclose(same)
         True
         """
-        given = _require_systems(systems)
-        y_true, *given = align_by_index(y_true=y_true, **_name_systems(given))
+        y_true, *given = align_by_index(y_true=y_true, **_read_systems(systems))
         if families is None:
             classes = given[0].classes
             families = [CalibratedGaussian.fit(one, y_true, classes=classes) for one in given]
@@ -185,19 +185,13 @@ class Dependence:
         """The evidence of all systems together, with nothing counted twice.
 
         One Evidence for each family, in their order, about the same samples; without zero
-        likelihoods.
-
-        >>> family = CalibratedGaussian([[4.0]])
-        >>> a, b = Evidence.from_ilr([[1.0]]), Evidence.from_ilr([[3.0]])
-        >>> both = [Dependence([family] * 2, rho) for rho in (0.0, 1.0)]
-        >>> [dependence.combine(a, b).ilr().round(9).item() for dependence in both]
-        [4.0, 2.0]
+        likelihoods. See :meth:`deciban.Evidence.add` for an example.
         """
-        given = align_by_index(**_name_systems(_require_systems(systems)))
+        given = align_by_index(**_read_systems(systems))
         if len(given) != len(self.families):
             raise InputError(
                 f"systems must be {len(self.families)}, one for each family; got {len(given)}. "
-                f"Give them in the order of the families."
+                f"Give them in that order."
             )
         classes = self.family.classes
         wrong = [one.classes for one in given if {*one.classes} != {*classes}]
@@ -211,7 +205,7 @@ class Dependence:
         for one, its, A in zip(self.families, given, self._maps, strict=True):
             l += (its.ilr(basis) + _center(one)) @ A.T
         index = next((its.index for its in given if its.index is not None), None)
-        return Evidence.from_unbounded_ilr(l, basis, self.family.classes, index)
+        return Evidence.from_unbounded_ilr(l, basis, classes, index)
 
     def double_counting(self, unit: Unit = "deciban") -> Floats:
         r"""How much the sum of the evidence overstates, (D, D): :math:`\sum_a d_a - d_{fused}`.
@@ -219,10 +213,6 @@ class Dependence:
         The sum reports an LLR of :math:`\sum_a d_{a,ij}` on average if class i is true, and the
         systems together hold :math:`d_{fused,ij}`. A negative number means that the sum
         understates, since the systems tell more through their difference.
-
-        >>> twice = Dependence([CalibratedGaussian.from_divergences([3.0])] * 2, 1.0)
-        >>> twice.double_counting()[0, 1].round(1)  # 3 nats
-        np.float64(13.0)
         """
         total = sum(one.divergences for one in self.families)
         return np.asarray(from_nats(total - self.family.divergences, unit))
@@ -231,10 +221,6 @@ class Dependence:
         """Canonical correlations of the noise of systems ``a`` and ``b`` within a class, (D - 1,).
 
         The largest comes first.
-
-        >>> family = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
-        >>> Dependence([family, family], 0.5).canonical_correlations().round(6)
-        array([0.5, 0.5])
         """
         K, k = len(self.families), self.families[0].n_classes - 1
         a, b = (require_whole(at, name, 0, K - 1) for at, name in ((a, "a"), (b, "b")))
@@ -312,12 +298,9 @@ def _root(sigma: Floats) -> Floats:
 
 
 def _whiten(S: Floats, roots: list[Floats]) -> Floats:
-    k = len(roots[0])
-    inverse = np.zeros_like(S)
-    for a, root in enumerate(roots):
-        inverse[a * k : a * k + k, a * k : a * k + k] = np.linalg.inv(root)
+    inverse = block_diag(*map(np.linalg.inv, roots))
     R = inverse @ S @ inverse
-    return (R + R.T) / 2
+    return np.asarray((R + R.T) / 2)
 
 
 def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedGaussian, ...]:
@@ -343,23 +326,21 @@ def _read_correlation(correlation: ArrayLike, K: int, k: int) -> Floats:
             f"correlation must be a number, or have shape ({K}, {K}) or ({K * k}, {K * k}) for {K} "
             f"systems; got {R.shape}. Give one row for each system."
         )
-    for a in range(K):
-        block = R[a * k : a * k + k, a * k : a * k + k]
-        if np.abs(block - np.eye(k)).max() > 1e-6:
-            raise InputError(
-                "correlation must have ones on its diagonal, and zeros between the coordinates of "
-                "one system. Use Dependence.from_covariance for covariances."
-            )
-        block[:] = np.eye(k)
-    return np.asarray(R, dtype=np.float64)
+    within = np.kron(np.eye(K), np.ones((k, k))) > 0
+    if np.abs(R - np.eye(K * k))[within].max() > 1e-6:
+        raise InputError(
+            "correlation must have ones on its diagonal, and zeros between the coordinates of "
+            "one system. Use Dependence.from_covariance for covariances."
+        )
+    return np.where(within, np.eye(K * k), R)
 
 
-def _require_systems(systems: Sequence[Evidence]) -> list[Evidence]:
+def _read_systems(systems: Sequence[Evidence]) -> dict[str, Evidence]:
+    """Names and evidence of two or more systems about the same samples."""
     given = list(systems) if isinstance(systems, list | tuple) else []
     if len(given) < 2 or not all(isinstance(one, Evidence) for one in given):
         raise InputError(
-            f"systems must be two or more of Evidence; got {quote(systems)}. Give one for each "
-            f"system."
+            f"systems must be two or more of Evidence; got {quote(systems)}. Give one for each."
         )
     sizes = sorted({len(one) for one in given})
     if len(sizes) > 1:
@@ -367,11 +348,7 @@ def _require_systems(systems: Sequence[Evidence]) -> list[Evidence]:
             f"systems must have the same samples; got {sizes[0]} and {sizes[-1]} of them. Give all "
             f"systems the same samples in the same order."
         )
-    return given
-
-
-def _name_systems(systems: list[Evidence]) -> dict[str, Evidence]:
-    return {f"systems[{k}]": evidence for k, evidence in enumerate(systems)}
+    return {f"systems[{k}]": evidence for k, evidence in enumerate(given)}
 
 
 def _estimate_correlation(noise: Floats) -> Floats:
@@ -388,10 +365,9 @@ def _estimate_correlation(noise: Floats) -> Floats:
     R = _whiten(moments, roots)
     if k == 1:
         return R
-    white = np.stack([noise[:, a] @ np.linalg.inv(root) for a, root in enumerate(roots)], axis=1)
-    share = np.einsum("naj,nbj->ab", white, white) / (n * k)
+    flat = noise.reshape(n, -1) @ block_diag(*map(np.linalg.inv, roots))
+    share = np.einsum("naj,nbj->ab", *[flat.reshape(n, K, k)] * 2) / (n * k)
     target = np.kron(share, np.eye(k))
-    flat = white.reshape(n, -1)
     error = ((flat**2).T @ flat**2 / n - R**2) / (n - 1)
     across = np.kron(1 - np.eye(K), np.ones((k, k))) > 0
     gap = float(np.sum((R - target)[across] ** 2))

@@ -133,14 +133,9 @@ def require_divergences(delta: Floats) -> Floats:
     """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
     delta = symmetrize(delta, "delta")
     if np.any(np.diag(delta) != 0):
-        raise InputError(
-            "delta must have a zero diagonal; it does not. A class does not diverge from itself."
-        )
+        raise InputError("delta must have a zero diagonal: a class does not diverge from itself.")
     if np.any(delta < 0):
-        raise InputError(
-            f"delta must not be negative; its smallest entry is {delta.min():.6g}. "
-            f"Give Kullback-Leibler divergences in nats."
-        )
+        raise InputError(f"delta must not be negative; its smallest entry is {delta.min():.6g}.")
     return delta
 
 
@@ -151,6 +146,8 @@ class CalibratedFamily:
     classes: tuple[Hashable, ...]
     means: Any  # of shape (D, D - 1)
     divergences: Any  # of shape (D, D), in nats
+    log_density: Any  # of ILRLs under each class, (n_samples, D)
+    place: Any  # ILRLs of these classes, given by position, from standard normals
 
     def _describe(self) -> str:
         upper = self.divergences[np.triu_indices(self.n_classes, 1)]
@@ -166,14 +163,6 @@ class CalibratedFamily:
         """Number of classes, D."""
         return len(self.classes)
 
-    def log_density(self, l: ArrayLike | Evidence) -> Floats:
-        """Log-density of ILRLs under each class."""
-        raise NotImplementedError
-
-    def place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
-        """One ILRL of each of these classes, given by their positions, from standard normals."""
-        raise NotImplementedError
-
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
     ) -> Floats:
@@ -188,17 +177,12 @@ class CalibratedFamily:
             x = Evidence.from_likelihoods(x, self.classes)
         log_f = self.log_density(x)
         if measure == "aitchison":
-            return log_f
+            return np.asarray(log_f)
         log_x = x.log_posterior()  # closed, as the parts are
-        return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
+        return np.asarray(log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes))
 
     def evidence(self, l: ArrayLike | Evidence) -> Evidence:
-        """The evidence in an ILRL: the ILRL itself, since the family is calibrated.
-
-        >>> from deciban import CalibratedGaussian
-        >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
-        array([[1.]])
-        """
+        """The evidence in an ILRL: the ILRL itself, since the family is calibrated."""
         evidence = Evidence.from_ilr(read_ilrls(l, self.basis), self.basis, self.classes)
         return evidence.with_index(row_index(l))
 
