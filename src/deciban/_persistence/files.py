@@ -31,15 +31,19 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def require_writable(path: FilePath) -> Path:
     """The path, if a file can be written there."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
-    path = Path(path)
+    path = _as_path(path)
     if os.path.isdir(path) or not os.path.isdir(path.parent):  # False, too, for impossible names
         raise InputError(
             f"path must be a file in a folder that exists; got {path}. Make the folder, or name a "
             f"file in it."
         )
     return path
+
+
+def _as_path(path: FilePath) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
+    return Path(path)
 
 
 @contextmanager
@@ -117,17 +121,13 @@ def expand_name(name: str) -> list[str]:
     """
     if "://" in name or os.path.isfile(name):
         return [name]
-    if os.path.isdir(name):
-        return sorted(_walk(name))
-    return sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
-
-
-def _walk(folder: str) -> Iterator[str]:
-    for here, folders, files in os.walk(folder):  # it follows no links, which may lead in circles
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if name.endswith(".parquet") and not name.startswith("."):
-                yield os.path.join(here, name)
+    if not os.path.isdir(name):
+        return sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+    found = []
+    for here, folders, files in os.walk(name):  # it follows no links, which may lead in circles
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        found += [os.path.join(here, one) for one in files if one[0] != "."]
+    return sorted(path for path in found if path.endswith(".parquet"))
 
 
 _VERSION = 1
@@ -184,9 +184,7 @@ def read_arrays(path: FilePath, kinds: Collection[str] | None) -> tuple[Arrays, 
 
     The plain data include ``kind`` and, if the file has it, ``extra``.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
-    path = Path(path)
+    path = _as_path(path)
     if not os.path.isfile(path):  # False, too, for impossible names
         raise InputError(f"{path} not found. Check its spelling.")
     try:
@@ -196,7 +194,16 @@ def read_arrays(path: FilePath, kinds: Collection[str] | None) -> tuple[Arrays, 
         raise InputError(
             f"Cannot read {path.name} as a deciban file: {error}. Copy or save it again."
         ) from None
-    _require_kind(path, plain, kinds)
+    if not isinstance(plain, dict) or not isinstance(plain.get("version"), int):
+        raise InputError(f"{path.name} must be a deciban file; it is not. Save one with save().")
+    if plain["version"] != _VERSION:
+        raise InputError(
+            f"{path.name} must have format {_VERSION}; it has format {plain['version']}. "
+            f"Update deciban."
+        )
+    kind = plain.get("kind")
+    if not isinstance(kind, str) or (kinds is not None and kind not in kinds):
+        raise wrong_kind(path, " or ".join(map(_with_article, kinds or ["model"])), kind)
     if metadata.get(_CHECKSUM) != _checksum(metadata[_KEY], arrays):
         raise InputError(
             f"{path.name} was damaged or edited after it was written. Copy or save it again."
@@ -246,20 +253,6 @@ def _checksum(header: str, arrays: Arrays) -> str:
         result.update(json.dumps([name, array.dtype.name, array.shape]).encode())
         result.update(array.tobytes())
     return result.hexdigest()
-
-
-def _require_kind(path: Path, plain: Any, kinds: Collection[str] | None) -> None:
-    if not isinstance(plain, dict) or not isinstance(plain.get("version"), int):
-        raise InputError(f"{path.name} must be a deciban file; it is not. Save one with save().")
-    if plain["version"] != _VERSION:
-        raise InputError(
-            f"{path.name} must have format {_VERSION}; it has format {plain['version']}. "
-            f"Update deciban."
-        )
-    kind = plain.get("kind")
-    if not isinstance(kind, str) or (kinds is not None and kind not in kinds):
-        wanted = " or ".join(map(_with_article, kinds or ["model"]))
-        raise wrong_kind(path, wanted, kind)
 
 
 def wrong_kind(path: FilePath, wanted: str, kind: object) -> InputError:

@@ -46,9 +46,6 @@ class Encoder:
         if type(value) in _PARTS:
             parts = {p: self(getattr(value, p), f"{path}.{p}") for p in _PARTS[type(value)]}
             return {"class": type(value).__name__, "parts": parts}
-        return self._plain(value, path)
-
-    def _plain(self, value: Any, path: str) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
             return {"number": str(value)}
         if value is None or isinstance(value, str | bool | int | float):
@@ -90,13 +87,8 @@ class Decoder:
     def __init__(
         self, arrays: files.Arrays, decode_other: Callable[[Decoder, dict[str, Any]], Any]
     ) -> None:
-        self._arrays = dict(arrays)
+        self.arrays = dict(arrays)
         self._decode_other = decode_other
-
-    def require_all_used(self) -> None:
-        """Refuse arrays that belong to no value."""
-        if self._arrays:
-            raise ValueError(f"{next(iter(self._arrays))} belongs to nothing")
 
     def __call__(self, node: Any) -> Any:
         if isinstance(node, list):
@@ -104,10 +96,10 @@ class Decoder:
         if not isinstance(node, dict):
             return node
         if "array" in node:
-            array = np.array(self._arrays.pop(node["array"]))  # a writable copy
+            array = np.array(self.arrays.pop(node["array"]))  # a writable copy
             return array.T if node.get("order") == "F" else array
         if "scalar" in node:
-            return self._arrays.pop(node["scalar"])[()]
+            return self.arrays.pop(node["scalar"])[()]
         if "labels" in node:
             return _label_array(node["labels"], node["type"])
         if "number" in node:
@@ -302,7 +294,8 @@ def _restore(arrays: files.Arrays, plain: files.Plain, path: files.FilePath) -> 
             raise ValueError("not a fitted estimator of its kind")
         decoder = Decoder(arrays, _decode_estimator)
         estimator = _decode_estimator(decoder, plain)
-        decoder.require_all_used()
+        if decoder.arrays:
+            raise ValueError(f"{next(iter(decoder.arrays))} belongs to nothing")
         return estimator
     except _RemovedError as error:
         raise InputError(f"{Path(path).name} cannot be loaded: {error}") from None
@@ -331,9 +324,7 @@ def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any
     if _COLUMNS in vars(estimator):
         names.append(_COLUMNS)
     at = f"{path}." if path else ""
-    state = {}
-    for name in names:
-        state[name] = _encode_state(encoder, getattr(estimator, name), at + name)
+    state = {name: _encode_state(encoder, getattr(estimator, name), at + name) for name in names}
     return _encode_parameters(encoder, estimator, path) | {"state": state}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import math
+import re
 import sys
 from collections.abc import Hashable
 from typing import Any
@@ -26,7 +27,6 @@ Floats = NDArray[np.float64]
 
 
 def as_float_array(x: Any, name: str) -> tuple[Namespace, Array]:
-    """A floating array and the namespace for its library."""
     xp, (array,) = as_float_arrays(**{name: x})
     return xp, array
 
@@ -37,7 +37,11 @@ def as_float_arrays(**named: Any) -> tuple[Namespace, list[Array]]:
         _require_same_columns(named)
     for name, x in named.items():
         refuse_masked(x, name)
-    native = {name: x for name, x in named.items() if _is_native(x)}
+    native = {
+        name: x
+        for name, x in named.items()
+        if compat.is_array_api_obj(x) and not isinstance(x, np.generic)
+    }
     followers = {name: _as_numpy(x, name) for name, x in named.items() if name not in native}
     try:
         xp = compat.array_namespace(*(native or followers).values())
@@ -113,12 +117,8 @@ def _require_same_columns(named: dict[str, Any]) -> None:
         )
 
 
-def _is_native(x: Any) -> bool:
-    return bool(compat.is_array_api_obj(x)) and not isinstance(x, np.generic)
-
-
 def is_frame(x: Any) -> bool:
-    """True for a frame or series, pandas or polars."""
+    """True for a frame or series from pandas or polars."""
     return _kind(x).partition(".")[0] in {"pandas", "polars"}
 
 
@@ -129,7 +129,6 @@ def row_index(x: Any) -> Any:
 
 
 def import_frames(library: str) -> Any:
-    """Import a frame library; a missing one is an error that names it."""
     try:
         return importlib.import_module(library)
     except ImportError as error:
@@ -162,9 +161,7 @@ def _as_numpy(x: Any, name: str) -> np.ndarray:
 def _from_frame(x: Any, name: str) -> np.ndarray:
     if not hasattr(x, "to_numpy"):
         raise InputError(f"{name} must hold data; got a {_kind(x)}. Call {name}.collect() first.")
-    dtypes = (
-        [*zip(x.columns, x.dtypes, strict=True)] if hasattr(x, "columns") else [(name, x.dtype)]
-    )
+    dtypes = zip(x.columns, x.dtypes, strict=True) if hasattr(x, "columns") else [(name, x.dtype)]
     wrong = [f"{quote(column)} ({kind})" for column, kind in dtypes if not _is_numeric(kind)]
     if wrong:
         raise InputError(
@@ -182,16 +179,15 @@ def _is_numeric(dtype: Any) -> bool:
 
 
 def _as_floating(xp: Namespace, x: Array, name: str) -> Array:
-    if isinstance(x, np.ndarray):
-        return _as_floating_numpy(np.asarray(x), name)  # operators of subclasses mean other things
-    if xp.isdtype(x.dtype, "real floating"):
-        return x
-    if xp.isdtype(x.dtype, "complex floating"):
-        raise InputError(f"{name} must be real; got {x.dtype}. Take its real part or its modulus.")
-    return xp.astype(x, xp.asarray(0.0).dtype)
-
-
-def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
+    if not isinstance(x, np.ndarray):
+        if xp.isdtype(x.dtype, "real floating"):
+            return x
+        if xp.isdtype(x.dtype, "complex floating"):
+            raise InputError(
+                f"{name} must be real; got {x.dtype}. Take its real part or its modulus."
+            )
+        return xp.astype(x, xp.asarray(0.0).dtype)
+    x = np.asarray(x)  # operators of subclasses mean other things
     if x.dtype.kind == "f":
         return x
     if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not find_non_numbers(x)):
@@ -231,7 +227,6 @@ def is_inspectable(x: Array) -> bool:
 
 
 def require_parts(x: Array, name: str, minimum: int = 1) -> None:
-    """Require a last axis with enough parts."""
     if x.ndim == 0:
         raise InputError(
             f"{name} must have an axis of parts; got a single number. "
@@ -245,7 +240,6 @@ def require_parts(x: Array, name: str, minimum: int = 1) -> None:
 
 
 def require_table(x: NDArray[np.float64], name: str, if_two_classes: str) -> None:
-    """Require one sample on each row and one class in each column."""
     if x.ndim != 2 or x.shape[1] < 2:
         remedy = f"Write [{name}] for one sample; {if_two_classes}."
         raise InputError(
@@ -269,7 +263,6 @@ def read_llrs(llr: Any) -> NDArray[np.float64]:
 
 
 def require_same_parts(x: Array, y: Array, names: str) -> None:
-    """Require arrays that broadcast over the same number of parts."""
     if x.shape[-1] != y.shape[-1]:
         raise InputError(
             f"{names} must have the same number of parts; got shapes {tuple(x.shape)} and "
@@ -287,7 +280,6 @@ def require_same_parts(x: Array, y: Array, names: str) -> None:
 
 
 def require_finite(xp: Namespace, x: Array, name: str) -> None:
-    """Refuse NaN and infinities."""
     if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_nan(xp, x, name)
@@ -313,7 +305,6 @@ def require_nonnegative(
 
 
 def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
-    """Refuse NaN, infinities, negative parts and zeros."""
     if _unchecked(x) or _all_between(xp, x, 0, math.inf):
         return
     _refuse_unusable_parts(xp, x, name, FOR_LOGARITHMS)
@@ -372,13 +363,11 @@ def _refuse(
     flags = np.atleast_1d(np.asarray(to_host(bad), dtype=bool))
     by_row = flags.reshape(-1, flags.shape[-1])
     rows = np.flatnonzero(by_row.any(axis=1))
-    if rows.size == 0:
-        return
-    count = int(by_row[rows[0]].sum())
-    where = f"row {rows[0]} has" if flags.ndim > 1 else "it has"
-    plural = {"zero": "zeros"}.get(noun, noun.replace("part", "parts").replace("value", "values"))
-    noun = plural if count > 1 else noun
-    raise error(f"{must}; {where} {count} {noun}. {remedy}", rows=rows)
+    if rows.size:
+        count = int(by_row[rows[0]].sum())
+        where = f"row {rows[0]} has" if flags.ndim > 1 else "it has"
+        noun = re.sub("(part|value|^zero$)", r"\1s", noun) if count > 1 else noun
+        raise error(f"{must}; {where} {count} {noun}. {remedy}", rows=rows)
 
 
 def refuse_rows(

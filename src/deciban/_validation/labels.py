@@ -35,7 +35,13 @@ def as_labels(
     """Distinct class labels, by default 0 to D - 1."""
     if classes is None:
         return tuple(range(n_classes or 0))
-    labels = _as_tuple(classes)
+    text = isinstance(classes, str | bytes)
+    if text or isinstance(classes, Set) or not isinstance(classes, Iterable):
+        raise InputError(
+            f"classes must be a list of labels, in the order of the columns; got {quote(classes)}. "
+            f"Write a list, such as ['first', 'second']."
+        )
+    labels = tuple(classes.tolist() if hasattr(classes, "tolist") else classes)
     try:
         distinct = set(labels)
     except TypeError:
@@ -55,18 +61,7 @@ def as_labels(
     return labels
 
 
-def _as_tuple(classes: Any) -> tuple[Hashable, ...]:
-    text = isinstance(classes, str | bytes)
-    if text or isinstance(classes, Set) or not isinstance(classes, Iterable):
-        raise InputError(
-            f"classes must be a list of labels, in the order of the columns; got {quote(classes)}. "
-            f"Write a list, such as ['first', 'second']."
-        )
-    return tuple(classes.tolist() if hasattr(classes, "tolist") else classes)
-
-
 def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
-    """Position in the classes."""
     try:
         return classes.index(label)
     except ValueError:
@@ -79,7 +74,6 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
 
 
 def index_pair(a: Any, b: Any, classes: tuple[Hashable, ...]) -> tuple[int, int]:
-    """Positions for two different labels."""
     i, j = index_of(a, classes), index_of(b, classes)
     if i == j:
         raise InputError(f"a and b must be two classes; got {quote(a)} twice. Name another class.")
@@ -177,8 +171,8 @@ def read_labels(labels: Any, n_samples: int | None = None, name: str = "y_true")
 
 def _label_vector(labels: Any, name: str) -> np.ndarray:
     refuse_masked(labels, name)
-    if is_frame(labels):
-        labels = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    if is_frame(labels) and hasattr(labels, "to_numpy"):
+        labels = labels.to_numpy()
     try:
         array = np.asarray(to_host(labels))
     except ValueError:

@@ -54,7 +54,6 @@ def is_number(value: object) -> TypeGuard[float]:
 def require_whole(
     value: Any, name: str, least: int = 0, most: int | None = None, *, remedy: str = ""
 ) -> int:
-    """Require a whole number from ``least`` to ``most``."""
     if is_whole(value) and least <= value and (most is None or value <= most):
         return int(value)
     limits = f", {least} or more" if most is None else f" from {least} to {most}"
@@ -65,7 +64,6 @@ def require_whole(
 
 
 def require_number(value: Any, name: str, *, remedy: str = "Give a finite number.") -> float:
-    """Require a finite number."""
     if is_number(value) and math.isfinite(value):
         return float(value)
     raise InputError(f"{name} must be a finite number; got {quote(value)}. {remedy}")
@@ -94,7 +92,6 @@ def require_fraction(
 
 
 def require_one_of(value: Any, name: str, options: Collection[str]) -> str:
-    """Require one of the options."""
     if isinstance(value, str) and value in options:
         return value
     raise InputError(
@@ -103,7 +100,6 @@ def require_one_of(value: Any, name: str, options: Collection[str]) -> str:
 
 
 def require_bool(value: Any, name: str) -> bool:
-    """Require True or False."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise InputError(
