@@ -579,3 +579,17 @@ def test_with_costs_the_verdict_is_on_what_decisions_cost():
     assert decisions.big == number(found["expected_cost"].value)
     more = assess(y, evidence, prior=[0.9, 0.1], costs=[[5, 6], [13, 5]], n_resamples=50)
     assert more.verdicts[3].tone == decisions.tone  # 5 more, whatever is decided
+
+
+def test_the_worst_bin_of_tied_llrs_in_groups_does_not_depend_on_the_order_of_the_classes():
+    rng, group = np.random.default_rng(0), np.repeat(np.arange(40), 10)
+    y = np.arange(400) % 2
+    llr = 3 * np.clip(
+        np.round(2 * y - 1 + rng.normal(size=40)[group] + rng.normal(size=400)), -1, 1
+    )
+    one, other = (
+        assess(labels, Evidence.from_llr(x), groups=group, n_resamples=20).worst_bin
+        for labels, x in ((y, llr), (1 - y, -llr))
+    )
+    assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low), rel=1e-9)
+    assert one.p_value == pytest.approx(other.p_value, rel=1e-9)

@@ -124,6 +124,12 @@ def conclude(assessment: Assessment) -> Conclusion:
 def _describe_use(assessment: Assessment, cost: Cost) -> str:
     q, level = cost.total, f"{100 * assessment.confidence:g} %"
     share, low, high = (percent(1 - x / cost.no_evidence) for x in (q.value, q.high, q.low))
+    tested = ""
+    if (test := assessment.calibration_test) is not None:
+        tested = f" There is no sign of miscalibration (p = {number(test.p_value, 2)})."
+        if test.p_value < _RARE:
+            p = number(test.p_value, 2)
+            tested = f" That it is {test.fault} is real (p = {p}), but costs next to nothing."
     decisions = "".join(
         f" Decisions {where} cost {number(actual.value)} of what they cost without it "
         f"{_between(actual, assessment)}."
@@ -133,17 +139,8 @@ def _describe_use(assessment: Assessment, cost: Cost) -> str:
     return (
         f"It removes {share} of the uncertainty about the class ({level} interval {low} to {high}) "
         f"{cost.at}, and recalibration would save at most {number(cost.calibration.high, 2)} of "
-        f"{number(q.value)} {cost.unit}.{decisions}{_test_result(assessment)}"
+        f"{number(q.value)} {cost.unit}.{decisions}{tested}"
     )
-
-
-def _test_result(assessment: Assessment) -> str:
-    if (test := assessment.calibration_test) is None:
-        return ""
-    p = f"(p = {number(test.p_value, 2)})"
-    if test.p_value < _RARE:
-        return f" That it is {test.fault} is real {p}, but costs next to nothing."
-    return f" There is no sign of miscalibration {p}."
 
 
 def _few_samples(assessment: Assessment) -> str:
@@ -183,9 +180,7 @@ def _reversal(assessment: Assessment) -> str:
 def miscalibration(assessment: Assessment) -> list[str]:
     """Every way in which the samples show that the evidence is not calibrated."""
     cost, found = cost_of(assessment), []
-    total, part, nothing, unit, at = (
-        cost.total, cost.calibration, cost.no_evidence, cost.unit, cost.at,
-    )  # fmt: skip
+    total, part, _, nothing, unit, at = cost
     if math.isinf(total.value):
         found.append("it ruled out the true class at least once, so its cost is infinite; bounds "
                      "would limit what it claims")  # fmt: skip

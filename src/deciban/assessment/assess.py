@@ -28,7 +28,6 @@ from deciban.assessment.systems import (
     Subsample,
     difference_of,
     read_options,
-    tally_samples,
 )
 from deciban.assessment.two_classes import judge_llrs, judge_llrs_in_parts
 from deciban.assessment.verdicts import few_samples_note, note_doubts, verdicts
@@ -38,7 +37,14 @@ from deciban.metrics import Interval
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.metrics.partitions import Partitions, Rows, hash_numbers, llr_of_two, require_counts
+from deciban.metrics.partitions import (
+    Partitions,
+    Rows,
+    Tally,
+    hash_numbers,
+    llr_of_two,
+    require_counts,
+)
 from deciban.metrics.reliability import worst_bin
 
 IN_MEMORY = 500_000  # samples up to which these are units, and all are collected
@@ -155,17 +161,17 @@ def _judge_samples(samples: Sequence[Labelled], design: Design, options: Options
     """Samples are units unless they are many."""
     first, codes, n = samples[0], design.codes, len(design.codes)
     numbers, systems = np.arange(n), len(samples)
+    values = tuple(one.evidence.log_likelihoods for one in samples)
+    hashes = hash_numbers(numbers if design.left is None else design.left)
+    rows = Rows(codes, values, hashes, numbers)
     if n > IN_MEMORY and design.right is None:
-        values = [one.evidence.log_likelihoods for one in samples]
         if len(first.classes) == 2:
-            values = [llr_of_two(one, codes) for one in values]
-        hashes = hash_numbers(numbers if design.left is None else design.left)
-        rows = Rows(codes, tuple(values), hashes, numbers)
+            rows = rows._replace(evidence=tuple(llr_of_two(one, codes) for one in values))
         parts = [slice(start, start + _PART) for start in range(0, n, _PART)]
         data = Partitions(first.classes, parts, rows.select, n, systems, grouped=design.depends)
         return _judge_partitions(data, 0, options)
     setting, plan = read_options(first.classes, **options)
-    tallies = [tally_samples(one, first) for one in samples]
+    tallies = [Tally.of_rows(rows, k) for k in range(systems)]
     judge = judge_llrs if len(first.classes) == 2 else judge_posteriors
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         judged = judge(samples, tallies, setting, plan, design)

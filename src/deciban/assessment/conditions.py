@@ -123,7 +123,6 @@ class Conditions:
         return "\n".join(["Conditions:", *align_cells([header, *rows]), *self.notes])
 
     def _repr_html_(self) -> str:
-        """The table and its notes, for notebooks."""
         return represent_conditions(self)
 
     def to_dict(self) -> dict[str, Any]:

@@ -207,7 +207,6 @@ class Assessment:
         return notebook.show_assessment(self, y_true, evidence)
 
     def _repr_html_(self) -> str:
-        """Verdicts and quantities with intervals, for notebooks."""
         return represent_assessment(self)
 
 
@@ -341,7 +340,6 @@ class Comparison:
         return dict(to_plain(self))
 
     def _repr_html_(self) -> str:
-        """Differences with their intervals, for notebooks."""
         return represent_comparison(self)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Self
 
@@ -33,6 +33,7 @@ from deciban.metrics.intervals import (
     sum_interval,
 )
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.languages import LanguageDetection
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.partitions import FOLDS, Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav_in_parts import pairwise_costs_in_parts
@@ -237,13 +238,8 @@ def _sample_costs(
     truth = data.codes
     given = Posteriors(log_p, truth, setting)
     actual, mirrored = posterior_costs(given)
-    for key, detection in setting.languages.items():
-        unit = 1.0 if key == "c_avg" else detection.no_evidence
-        actual[key] = detection.sample_costs(data) / unit
-    if len(setting.points) > 1:
-        actual["c_primary"] = np.mean([actual[key] for key in setting.point_keys], axis=0)
-    worst = _error_costs(setting)
-    mirrored |= {key: costs[truth] for key, costs in worst.items()}
+    actual |= _detection_costs(setting, lambda detection: detection.sample_costs(data))
+    mirrored |= {key: costs[truth] for key, costs in _error_costs(setting).items()}
     costs = SampleCosts(actual, mirrored, given.correct)
     if recalibrated is None:
         return costs
@@ -266,9 +262,17 @@ def _error_costs(setting: Setting) -> dict[str, Floats]:
     found = {}
     if setting.costs is not None:
         found["expected_cost"] = setting.prior * setting.costs.max(axis=1)
-    for key, detection in setting.languages.items():
-        unit = 1.0 if key == "c_avg" else detection.no_evidence
-        found[key] = detection.error_costs(np.arange(len(setting.prior))) / unit
+    codes = np.arange(len(setting.prior))
+    return found | _detection_costs(setting, lambda detection: detection.error_costs(codes))
+
+
+def _detection_costs(
+    setting: Setting, cost: Callable[[LanguageDetection], Floats]
+) -> dict[str, Floats]:
+    found = {
+        key: cost(one) / (1.0 if key == "c_avg" else one.no_evidence)
+        for key, one in setting.languages.items()
+    }
     if len(setting.points) > 1:
         found["c_primary"] = np.mean([found[key] for key in setting.point_keys], axis=0)
     return found
@@ -278,13 +282,6 @@ def _unit_of_costs(setting: Setting) -> float:
     """Extra cost of the best decision without evidence."""
     costs = np.asarray(setting.costs)
     return float((setting.prior @ costs).min() - setting.prior @ np.diag(costs))
-
-
-def _expected_errors(log_p: Floats) -> Floats:
-    """Probability, by its own posteriors, that the decision on a sample is wrong."""
-    others = log_p.copy()
-    others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
-    return np.exp(logsumexp(others, axis=1))
 
 
 def judge_posteriors(
@@ -319,7 +316,9 @@ def _system_columns(
     for k, (data, after) in enumerate(zip(samples, recalibrated, strict=True)):
         log_p = data.evidence.log_posterior(setting.prior)
         costs.append(_sample_costs(data, log_p, after, setting, folds))
-        errors["errors", k] = _expected_errors(log_p)
+        others = log_p.copy()
+        others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
+        errors["errors", k] = np.exp(logsumexp(others, axis=1))  # as posteriors themselves predict
     return cost_columns(costs, has_sides) | errors
 
 
@@ -359,14 +358,14 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting, plan: Plan) ->
             table.add(sums)
     columns, design = tables[0].columns, tables[0].design
     needed = "samples of each class in both halves, into which a hash divides them or their groups"
-    systems = []
-    for k, (tally, table) in enumerate(zip(tallies, tables[1:], strict=True)):
-        of_pair = UnitCosts.read(table.columns, table.design, 0)
-        with np.errstate(all="ignore"):
-            system = SeveralClassSystem(
-                data.classes, setting, columns, design, k, pairwise[k], tally.notes, of_pair, needed
+    with np.errstate(all="ignore"):
+        systems = [
+            SeveralClassSystem(
+                data.classes, setting, columns, design, k, pairwise[k], tally.notes,
+                UnitCosts.read(table.columns, table.design, 0), needed,
             )
-        systems.append(system)
+            for k, (tally, table) in enumerate(zip(tallies, tables[1:], strict=True))
+        ]  # fmt: skip
     subsample = Subsample(some.labelled(data.classes), some.numbers)
     return Judged(systems, design, tallies, plan, subsample)
 

@@ -163,17 +163,6 @@ def difference_of(a: float, b: float) -> float:
     return 0.0 if a == b else a - b
 
 
-def tally_samples(data: Labelled, first: Labelled) -> Tally:
-    values = data.evidence.log_likelihoods
-    infinite = np.isinf(values)
-    wrong = infinite[np.arange(len(values)), data.codes]
-    is_first = np.array_equal(values, first.evidence.log_likelihoods)
-    return Tally(
-        data.counts, int(infinite.any(axis=1).sum()), int(wrong.sum()), int(np.argmax(wrong)),
-        is_first,
-    )  # fmt: skip
-
-
 class Subsample(NamedTuple):
     """Some samples with the evidence of one system, and their numbers among all."""
 

@@ -33,13 +33,7 @@ from deciban.metrics.llr_intervals import (
     saving_interval,
     step_interval,
 )
-from deciban.metrics.llr_units import (
-    LlrTerms,
-    LlrUnits,
-    Step,
-    llr_columns,
-    units_of_samples,
-)
+from deciban.metrics.llr_units import LlrTerms, LlrUnits, Step, llr_columns, units_of_samples
 from deciban.metrics.partitions import Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav import PooledBlocks, deviation_from_pav, pool
 from deciban.metrics.pav_in_parts import pool_partitions
@@ -103,7 +97,8 @@ class TwoClassSystem(System):
         intervals |= recalibrated_cost_intervals(units, plan, best, parts) | rates
         if other is None:
             self._add_rare_errors(intervals, plan)
-        if other is not None and self.units.same_fit(other.units):  # as where neither has an error
+        first, last = (one.column("fitted", CLLR) for one in (units[0], units[-1]))
+        if other is not None and np.array_equal(first, last):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             fitted = {"cllr_min", "discrimination"} & self.values.keys()
             intervals |= dict.fromkeys([*fitted, *best], seen)
@@ -159,29 +154,20 @@ def _exact_values(
     units: LlrUnits, levels: PooledBlocks, setting: Setting, terms: Mapping[str, Any]
 ) -> dict[str, float]:
     values = {key: units.total(units.column("as is", one)) for key, one in terms.items()}
-    if len(setting.points) > 1:
-        values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
-    fitted = _fitted_values(units.blocks, setting, terms, values)
-    return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(levels), "ban"))}
-
-
-def _fitted_values(
-    blocks: PooledBlocks, setting: Setting, terms: Mapping[str, Any], actual: dict[str, float]
-) -> dict[str, float]:
-    """Quantities from PAV blocks."""
-    hull, entropy = blocks.hull(), terms.get("cross_entropy")
-    values = {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
-    if entropy is not None:
-        values["discrimination"] = mean_cost_of_blocks(blocks, entropy)
-        values["calibration"] = actual["cross_entropy"] - values["discrimination"]
+    blocks, hull = units.blocks, units.blocks.hull()
+    values |= {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
+    values["cllr_cal"] = values["cllr"] - values["cllr_min"]
+    if "cross_entropy" in terms:
+        values["discrimination"] = mean_cost_of_blocks(blocks, terms["cross_entropy"])
+        values["calibration"] = values["cross_entropy"] - values["discrimination"]
     for key, weights in setting.weights.items():
         values[f"min_{key}"] = float(np.min(weights.cost(*hull, True)))
-        values[_loss_key(key)] = actual[key] - values[f"min_{key}"]
-    values["cllr_cal"] = actual["cllr"] - values["cllr_min"]
+        values[_loss_key(key)] = values[key] - values[f"min_{key}"]
     if len(setting.points) > 1:
-        least = [values[f"min_{key}"] for key in setting.point_keys]
-        values["min_c_primary"] = float(np.mean(least))
-    return values
+        for least in ("", "min_"):
+            costs = [values[least + key] for key in setting.point_keys]
+            values[f"{least}c_primary"] = float(np.mean(costs))
+    return values | {"dev_pav": float(from_nats(deviation_from_pav(levels), "ban"))}
 
 
 def _score_notes(

@@ -315,21 +315,6 @@ def few_samples_note(
 
 def note_doubts(quantities: tuple[Quantity, ...], prior: NDArray[np.float64]) -> list[str]:
     """Notes on quantities fitted by PAV, and on decisions that are worse than guessing."""
-    return [*_bias_notes(quantities), *_below_chance_note(quantities, prior)]
-
-
-def _below_chance_note(quantities: tuple[Quantity, ...], prior: NDArray[np.float64]) -> list[str]:
-    """A note if decisions are worse than guessing; two-class systems note reversed LLRs."""
-    accuracy = next(q for q in quantities if q.key == "accuracy")
-    if len(prior) == 2 or not accuracy.high < float(prior.max()):
-        return []
-    return [
-        "Decisions are right less often than guesses would be: check that each column of scores "
-        "belongs to its class, and that higher scores mean likelier classes."
-    ]
-
-
-def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
     notes = []
     for q in quantities:
         if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:
@@ -338,4 +323,10 @@ def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
                 f"{q.label} is fitted to the samples that it judges and comes out too {size}; "
                 f"{number(q.corrected)} is nearer to the truth. Quote its interval."
             )
+    accuracy = next(q for q in quantities if q.key == "accuracy")
+    if len(prior) > 2 and accuracy.high < float(prior.max()):  # systems of two note reversed LLRs
+        notes.append(
+            "Decisions are right less often than guesses would be: check that each column of "
+            "scores belongs to its class, and that higher scores mean likelier classes."
+        )
     return notes

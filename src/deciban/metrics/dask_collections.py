@@ -20,13 +20,7 @@ from deciban._validation.scalars import quote_each
 from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.partitions import (
-    Partitions,
-    Rows,
-    hash_labels,
-    hash_numbers,
-    llr_of_two,
-)
+from deciban.metrics.partitions import Partitions, Rows, hash_labels, hash_numbers, llr_of_two
 
 
 class DaskScheduler(Workers):
@@ -43,13 +37,8 @@ class DaskScheduler(Workers):
         waiting = iter(items)
         call = delayed(function, pure=False)
         while some := [*islice(waiting, self.n)]:
-            yield from compute(*(call(_wrap(item)) for item in some))
-
-
-def _wrap(item: Any) -> Any:
-    from dask.delayed import delayed
-
-    return item if isinstance(item, list) else delayed(item, traverse=False)
+            wrapped = (x if isinstance(x, list) else delayed(x, traverse=False) for x in some)
+            yield from compute(*map(call, wrapped))
 
 
 def open_collections(
@@ -84,7 +73,7 @@ def open_collections(
             f"y_true, evidence and groups must have the same partitions; got "
             f"{', '.join(str(len(one)) for one in blocks)} of them. Repartition them alike."
         )
-    sizes = compute(*[[delayed(_length)(block) for block in one] for one in blocks])
+    sizes = compute(*[[delayed(len)(block) for block in one] for one in blocks])
     if any(one != sizes[0] for one in sizes):
         raise InputError(
             "y_true, evidence and groups must have as many rows in each partition; they do not. "
@@ -144,10 +133,6 @@ def _blocks(values: Any, length: tuple[int, ...]) -> list[Any]:
     # Dask would join small files where few columns are read, and others where more are.
     blocks = np.array(values.to_delayed(optimize_graph=False), dtype=object)
     return np.ravel(blocks).tolist()
-
-
-def _length(block: Any) -> int:
-    return len(block)
 
 
 def _labels(block: Any) -> set[Hashable]:

@@ -48,11 +48,9 @@ class Design:
     """Units of samples, and which of them are drawn together.
 
     A unit is a sample, or the samples in a bucket that belong to one class; ``mass`` counts them.
-    ``left`` and ``right`` are the things that units share, numbered from zero: groups, buckets, or
-    both items. A sample with one item has ``n_units`` on the right. Both are None if samples are
-    drawn one by one, and right is None if nothing has two items. ``sizes`` are the numbers of
-    things that are drawn together: all, or those on the left and those on the right if they are
-    different things, such as reference and questioned items.
+    ``left`` and ``right`` number what units share: groups, buckets, or both items (``n_units`` if a
+    sample has one). Both are None if samples are drawn one by one. ``sizes`` are the numbers of
+    things that are drawn together, apart for left and right if these are different things.
     """
 
     codes: NDArray[np.intp]  # class of each unit
@@ -159,11 +157,7 @@ class Design:
     def resample_means(
         self, values: Sequence[Floats], n_resamples: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Resample sums, over the classes, of means over samples.
-
-        ``values`` holds the contributions of each unit to each quantity. Quantities are columns in
-        the results: in each resample, and without one block of samples at a time.
-        """
+        """Sums of class means, for quantities on columns: in resamples, and without each block."""
         if self.left is None:
             return _resample_samples(values, self.rows_by_class, n_resamples, rng)
         table = np.array(values)
@@ -197,10 +191,9 @@ class Design:
         return sums[:, with_all].T
 
     def folds(self, count: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """Which samples are held out, and which are left to fit to, without a shared group or item.
+        """Samples held out, and samples to fit to that share no group or item with them.
 
-        Groups or items are dealt to ``count`` blocks. Comparisons make a fold for each pair of
-        blocks, to which only comparisons among other blocks are fitted.
+        Comparisons make a fold for each pair of blocks of items.
         """
         labels, (left, *_) = np.zeros(self.n_units, dtype=int), self._sides
         for k in np.argsort(-np.bincount(self.codes), kind="stable"):
@@ -222,11 +215,9 @@ class Design:
     def effective_size(self, t: int, events: NDArray[Any], n_events: float | None = None) -> float:
         """Effective sample size of a class for the rate of an event.
 
-        The variance of the rate is the sum of squared totals over groups or items, which is that of
-        independent samples if they share nothing. One more event weighs in what the samples in a
-        group have in common: without events, the size is about the number of groups. ``events`` are
-        those in each unit of the class; if two systems cancel there, ``n_events`` is the number of
-        samples with an event.
+        The variance of the rate is the sum of squared totals over groups or items. Without events,
+        one more event makes the size about the number of groups. ``events`` are those in each unit
+        of the class; if two systems cancel there, ``n_events`` counts samples with an event.
         """
         n = float(self.counts[t])
         if not self.depends:
@@ -282,7 +273,7 @@ def _bucket_means(
     if n <= 2 * _BUCKETS:
         return np.array([one[rows] for one in values])
     bucket = rng.permutation(n) % _BUCKETS
-    size = np.bincount(bucket, minlength=_BUCKETS)
+    size = np.bincount(bucket)
     return np.array([np.bincount(bucket, one[rows], _BUCKETS) / size for one in values])
 
 
@@ -335,10 +326,8 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
         description = f"{n_items:,} items of {n_units:,} sources, {use}; sources were resampled"
     elif n_items > 2 and degree.max() == len(codes):
         rest = _range(degree[degree < len(codes)], "comparison")
-        description = (
-            f"one item in every comparison, {n_items - 1:,} others each in {rest}; the others "
-        )
-        description += "were resampled"
+        one = f"one item in every comparison, {n_items - 1:,} others each in {rest}"
+        description = f"{one}; the others were resampled"
     elif np.any((places[0] > 0) & (places[1] > 0)):
         description = f"{n_items:,} items, {use}; items were resampled on both sides"
     else:
@@ -373,10 +362,9 @@ def _encode_items(items: Sequence[ArrayLike], n_samples: int) -> NDArray[np.intp
 def _find_sources(
     items: NDArray[np.intp], codes: NDArray[np.intp], n_items: int
 ) -> NDArray[np.intp] | None:
-    """Source of each item, if class 1 holds the same-source comparisons.
+    """Sources of items, if comparisons of class 1 link items and no other comparison lies within.
 
-    Its comparisons then link items into sources within which no other comparison lies. Items from
-    one source depend on one another. Too few sources to resample are taken as given.
+    Too few sources to resample are taken as given.
     """
     if codes.max() != 1:
         return None
@@ -409,7 +397,7 @@ def _number_units(
 
 
 def _weighted_sums(values: Floats, weights: Floats) -> Floats:
-    """Weighted sums for each column of weights; zero weight times infinity adds nothing."""
+    """Zero weight times infinity adds nothing."""
     if np.isfinite(values).all():
         return values @ weights
     with np.errstate(invalid="ignore"):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.costs import CLLR
 from deciban.metrics.designs import Design
 from deciban.metrics.labelled import Terms
 from deciban.metrics.pav import PooledBlocks
@@ -147,10 +146,6 @@ class LlrUnits:
     def right_after(self, beside: int | None = None) -> NDArray[Any]:
         """Number of samples whose recalibrated LLR supports the true class, or none."""
         return self.columns["right", self.system, beside, None]
-
-    def same_fit(self, other: Self) -> bool:
-        """Whether PAV makes the same of both systems."""
-        return np.array_equal(self.column("fitted", CLLR), other.column("fitted", CLLR))
 
 
 def units_of_samples(

@@ -198,10 +198,16 @@ class Tally(NamedTuple):
         return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first), all(is_first))
 
     @classmethod
-    def of_rows(cls, rows: Rows, values: Floats, n_classes: int, infinite: Any, wrong: Any) -> Self:
-        """``infinite`` and ``wrong`` are masks."""
+    def of_rows(cls, rows: Rows, system: int) -> Self:
+        values, codes = rows.evidence[system], rows.codes
+        infinite: NDArray[Any] = np.isinf(values)
+        if values.ndim == 1:
+            wrong, n_classes = infinite & np.where(codes == 1, values < 0, values > 0), 2
+        else:
+            wrong, n_classes = infinite[np.arange(len(codes)), codes], values.shape[1]
+            infinite = np.any(infinite, axis=1)
         first = rows.numbers[np.argmax(wrong)] if wrong.any() else np.iinfo(np.intp).max
-        counts = np.bincount(rows.codes, minlength=n_classes)
+        counts = np.bincount(codes, minlength=n_classes)
         is_first = np.array_equal(values, rows.evidence[0])
         return cls(counts, int(infinite.sum()), int(wrong.sum()), int(first), is_first)
 

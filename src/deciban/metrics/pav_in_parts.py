@@ -25,14 +25,7 @@ from deciban._validation.arrays import Floats
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.multiclass import PairwiseCosts, tabulate_pairs
-from deciban.metrics.partitions import (
-    FOLDS,
-    Partitions,
-    Rows,
-    Tally,
-    folds_of,
-    require_counts,
-)
+from deciban.metrics.partitions import FOLDS, Partitions, Rows, Tally, folds_of, require_counts
 from deciban.metrics.pav import Cells, PooledBlocks, count_levels, count_runs, merge_near
 
 _RANGE = 1 << 21  # scores of a range
@@ -158,24 +151,16 @@ def _cut_ranges(
 # --- two classes in two folds -----------------------------------------------------------------
 
 
-class _PooledRange(NamedTuple):
-    """Blocks in a range of scores; ``known`` are those without each fold.
+def _pool_range(part: Slice) -> tuple[Cells, list[Cells], Cells, list[Floats]]:
+    """Blocks in a range of scores, those without each fold, levels, and scores at some ranks.
 
     The first and last levels are not pooled: rounding may tie them with those of the neighbors.
     """
-
-    blocks: Cells
-    known: tuple[Cells, ...]
-    levels: Cells
-    some: tuple[Floats, ...]
-
-
-def _pool_range(part: Slice) -> _PooledRange:
     groups = part.sort()
-    some = tuple(
+    some = [
         scores[-rank % step :: step]
         for scores, rank, step in zip(groups, part.ranks, part.steps, strict=True)
-    )
+    ]
     trials = _trials(groups, range(FOLDS))
     levels = count_levels(trials)
     inner = Cells(*(column[1:-1] for column in levels)).pool()
@@ -184,8 +169,8 @@ def _pool_range(part: Slice) -> _PooledRange:
         first, last = ends
         levels = Cells.join([first, inner, last])
     known = (_trials(groups, [k for k in range(FOLDS) if k != fold]) for fold in range(FOLDS))
-    without = tuple(count_runs(one).pool() for one in known)
-    return _PooledRange(count_runs(trials).pool(), without, levels, some)
+    without = [count_runs(one).pool() for one in known]
+    return count_runs(trials).pool(), without, levels, some
 
 
 def _trials(groups: Sequence[Floats], folds: Iterable[int]) -> Trials:
@@ -225,22 +210,20 @@ def pool_runs(
     """
     counts = np.sum([run.sizes for run in runs], axis=0)
     slices = _cut_ranges(runs, apply, size, np.maximum(counts // n_some, 1))
-    ranges = [*apply(_pool_range, slices)]
+    blocks, without, levels, some = zip(*apply(_pool_range, slices), strict=True)
     groups = counts.reshape(2, FOLDS)
     others = (groups.sum(axis=1)[:, None] - groups).T
     ends = np.array([run.ends for run in runs]).reshape(-1, 2, FOLDS, 2)
     known = (
-        Cells.join([one.known[k] for one in ranges]).add_misleading().pool().shares()
-        if others[k].all()
-        else None
-        for k in range(FOLDS)
+        Cells.join(one).add_misleading().pool().shares() if rest.all() else None
+        for one, rest in zip(zip(*without, strict=True), others, strict=True)
     )
     return PooledRuns(
         counts=groups,
-        blocks=Cells.join([one.blocks for one in ranges]).pool().shares(),
-        levels=merge_near(Cells.join([one.levels for one in ranges])).pool().shares(),
+        blocks=Cells.join(blocks).pool().shares(),
+        levels=merge_near(Cells.join(levels)).pool().shares(),
         known=tuple(known),
-        some=tuple(np.concatenate(one) for one in zip(*(r.some for r in ranges), strict=True)),
+        some=tuple(np.concatenate(one) for one in zip(*some, strict=True)),
         ends=np.stack([ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)], axis=-1),
     )
 
@@ -264,11 +247,9 @@ def pool_partitions(data: Partitions, n_some: int) -> tuple[list[PooledRuns], li
 
 def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
     fold, found = folds_of(rows.hashes), []
-    for llr in rows.evidence:
-        infinite = np.isinf(llr)
-        wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
+    for k, llr in enumerate(rows.evidence):
         (run,) = write_runs([sort_run(llr, rows.codes, fold)], folder)
-        found.append((run, Tally.of_rows(rows, llr, 2, infinite, wrong)))
+        found.append((run, Tally.of_rows(rows, k)))
     return found
 
 
@@ -291,16 +272,13 @@ def pairwise_costs_in_parts(data: Partitions) -> tuple[list[Tally], list[Pairwis
 def _tally_rows(classes: tuple[Any, ...], rows: Rows) -> list[tuple[Tally, Floats, Floats]]:
     """Counts, sums of LLR costs in nats and smallest LLRs: classes (rows) against each other."""
     D, found = len(classes), []
-    for k, values in enumerate(rows.evidence):
+    for k in range(len(rows.evidence)):
         samples = rows.labelled(classes, k)
         costs, smallest = np.zeros((D, D)), np.full((D, D), np.inf)
         for t in np.unique(rows.codes):
             llr = samples.llr_of_class(t, range(D))
             costs[t], smallest[t] = softplus(-llr).sum(axis=0), llr.min(axis=0)
-        infinite = np.isinf(values)
-        wrong = infinite[np.arange(len(infinite)), rows.codes]
-        tally = Tally.of_rows(rows, values, D, infinite.any(axis=1), wrong)
-        found.append((tally, costs, smallest))
+        found.append((Tally.of_rows(rows, k), costs, smallest))
     return found
 
 

@@ -245,10 +245,8 @@ class Recalibrator:
 
 def split_samples(llr: Floats, codes: NDArray[np.intp], design: Design) -> list[Split]:
     """Samples to hold out and samples to fit to; random splits ignore the order of the samples."""
-    return [*design.folds(_FOLDS)] if design.depends else _random_splits(llr, codes)
-
-
-def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
+    if design.depends:
+        return [*design.folds(_FOLDS)]
     rng, n_folds = np.random.default_rng(0), _FEW_FOLDS if len(llr) > _MANY else _FOLDS
     fold = np.empty(len(llr), dtype=np.int8)
     for k in range(2):

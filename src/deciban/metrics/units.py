@@ -178,12 +178,10 @@ class UnitCosts:
         def pick(kind: str, beside: int | None) -> dict[str, Floats]:
             start = (kind, system, beside)
             found = {key[3]: x for key, x in columns.items() if key[:3] == start}
-            changed = {key: other for key, other in (changes or {}).items() if key in found}
-            new = {
-                key: found[other] if other else np.zeros_like(found[key])
-                for key, other in changed.items()
-            }
-            return found | new
+            for key, other in (changes or {}).items():
+                if key in found:
+                    found[key] = found[other] if other else np.zeros_like(found[key])
+            return found
 
         right = columns["right", system, beside]
         return cls(
