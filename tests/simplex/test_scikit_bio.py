@@ -1,6 +1,6 @@
 """The values of scikit-bio's ``composition`` on the same data, to 1e-12.
 
-``benchmarks/scikit_bio_values.py`` wrote them, with the version that the file names.
+``benchmarks/peer_values.py scikit_bio`` wrote them, with the version that the file names.
 """
 
 import json

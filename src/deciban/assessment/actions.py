@@ -5,7 +5,7 @@ if its whole interval lies below the cost of no evidence, if recalibration can s
 and if no bin of posteriors is far from the frequency that it predicts. It is recalibrated if a loss
 that matters is shown. Otherwise samples are too few to tell.
 
-``benchmarks/verdicts.py`` prints which actions known systems get, and how often.
+``benchmarks/judgments.py verdicts`` prints which actions known systems get, and how often.
 """
 
 from __future__ import annotations

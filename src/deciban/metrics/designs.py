@@ -7,7 +7,7 @@ often as :math:`W_i`. This counts what varies between pairs of the same items up
 where each item stands in a few comparisons only, intervals are too wide rather than too narrow. An
 item of one comparison of its class adds no dependence there and is left out of the product. Items
 that same-source comparisons link are one source, which is drawn as a whole.
-``benchmarks/designs.py`` prints how often the intervals contain the truth.
+``benchmarks/intervals.py designs`` prints how often the intervals contain the truth.
 
 References
 ----------

@@ -5,7 +5,7 @@ given threshold have Wilson's intervals. Quantities for which a recalibration is
 rates, too, and known from both sides (:mod:`deciban.metrics.recalibration`): the lower end of their
 interval is that of the lower bound, the upper end that of the upper bound.
 
-``benchmarks/intervals.py`` prints how often these intervals contain the truth.
+``benchmarks/intervals.py metrics`` prints how often these intervals contain the truth.
 """
 
 from __future__ import annotations

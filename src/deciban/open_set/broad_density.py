@@ -142,7 +142,7 @@ def oracle_shrinkage(S: Floats, n: float) -> float:
     """Oracle approximating shrinkage for the covariance of n vectors (Chen et al., 2010).
 
     As in :func:`sklearn.covariance.oas`, without the terms 2 / d in their equation (23);
-    benchmarks/open_set.py finds it no worse.
+    benchmarks/leaves.py open_set finds it no worse.
     """
     d = len(S)
     squares, level = float(np.sum(S**2)), float(np.trace(S)) / d
