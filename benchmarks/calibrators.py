@@ -10,7 +10,6 @@ import warnings
 from collections import Counter
 
 import numpy as np
-from _public_tables import read_table
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -19,6 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
+from _public_tables import read_table
 from _timing import print_setting, run_part
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
 from deciban.calibration import (

@@ -22,7 +22,6 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from _public_tables import read_rdatasets
 from joblib import Parallel, delayed
 from safetensors.numpy import load_file
 from scipy.special import log_softmax
@@ -48,6 +47,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from _public_tables import read_rdatasets
 from _timing import print_setting, run_part
 from deciban import (
     CompositionalDiscriminantAnalysis,

@@ -12,7 +12,6 @@ import warnings
 from collections import Counter
 
 import numpy as np
-from _public_tables import read_keel
 from scipy.cluster.hierarchy import linkage
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
@@ -22,6 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import LocalOutlierFactor
 
 import deciban as db
+from _public_tables import read_keel
 from _timing import print_setting, race, run_part
 from deciban import (
     Basis,

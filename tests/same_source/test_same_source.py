@@ -173,7 +173,7 @@ def test_evidence_is_calibrated_and_costs_what_the_true_covariances_cost(rng):
     assert metrics.cllr_cal(y_true, evidence.llr(1, 0)) < 0.02
 
 
-# --- lir's two-level model: tests/data/same_source_lir.json, by benchmarks/peer_values.py same_source
+# --- lir's two-level model: tests/data/same_source_lir.json, by benchmarks/peer_values.py
 
 
 @pytest.mark.parametrize("name", [name for name in LIR if name != "unequal counts"])
