@@ -125,20 +125,6 @@ def test_the_order_of_classes_and_the_basis_do_not_matter(seed, D):
     np.testing.assert_allclose(l.llr(0, 1), found.contributions @ V[:, 0], rtol=0, atol=1e-11)
 
 
-def test_two_classes_have_the_scalar_shapley_values_of_their_llr():
-    game = Game(3, 3, 2)
-    found = shapley_compositions(game, game.X, game.background)
-    llr = np.zeros(3)
-    for order in permutations(range(3)):
-        for place, j in enumerate(order):
-            for end, sign in ((place + 1, 1), (place, -1)):
-                rows = game.background.copy()
-                rows[:, order[:end]] = game.X[0, list(order[:end])]
-                values = game(rows)
-                llr[j] += sign * (values[:, 1] - values[:, 0]).mean() / 6
-    np.testing.assert_allclose(found.llr(1, 0)[0], llr, rtol=0, atol=1e-12)
-
-
 def test_a_linear_model_has_its_slopes_times_distances_from_the_mean():
     X, y = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=1000).fit(X, y)

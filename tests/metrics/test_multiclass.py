@@ -5,21 +5,15 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import (
-    GridSearchCV,
     StratifiedKFold,
-    cross_val_predict,
     cross_val_score,
-    cross_validate,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
-from deciban.calibration import AffineCalibrator
 from deciban.exceptions import InputError
 from strategies import log_compositions
 
@@ -276,18 +270,6 @@ def test_normalized_c_avg_is_that_of_lre_2017(rng):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_c_avg_of_two_classes_is_the_mean_of_both_detection_costs(rng):
-    y = np.arange(100) % 2
-    llr = rng.normal(2 * y - 1, 1.5)
-    point = {"cost_miss": 3.0, "cost_false_alarm": 2.0, "normalize": False}
-    both = [
-        metrics.detection_cost(y, llr, prior=0.2, **point),
-        metrics.detection_cost(y, -llr, prior=0.2, pos_label=0, **point),
-    ]
-    found = metrics.c_avg(y, np.c_[0 * llr, llr], p_target=0.2, **point)
-    assert found == pytest.approx(np.mean(both))
-
-
 def test_c_avg_holds_at_extreme_log_likelihoods():
     y = [0, 1, 2, 0]
     sure = np.array([[0, -800, -900], [-800, 0, -np.inf], [-np.inf, -np.inf, 5], [1e5, -1e5, 0]])
@@ -330,33 +312,6 @@ def test_the_score_is_minus_the_metric_of_each_fold():
             for train, test in folds
         ]  # fmt: skip
         np.testing.assert_allclose(found, expected)
-
-
-def test_several_scorers_of_a_pipeline_are_taken_at_once():
-    X, y = load_breast_cancer(return_X_y=True)
-    scoring = {
-        "cllr": metrics.make_evidence_scorer(metrics.cllr),
-        "accuracy": metrics.make_evidence_scorer(metrics.accuracy, greater_is_better=True),
-    }
-    model = make_pipeline(StandardScaler(), LinearDiscriminant())
-    found = cross_validate(model, X, y, cv=3, scoring=scoring)
-    assert (found["test_cllr"] < 0).all()
-    assert (found["test_accuracy"] > 0.9).all()
-    alone = cross_validate(LinearDiscriminant(), X, y, cv=3, scoring=scoring)
-    np.testing.assert_allclose(found["test_cllr"], alone["test_cllr"], rtol=1e-5)
-
-
-def test_a_search_chooses_the_calibrator_with_the_least_cost():
-    X, y = load_iris(return_X_y=True)
-    scores = 5 * cross_val_predict(
-        LogisticRegression(max_iter=1000), X, y, method="predict_log_proba"
-    )
-    search = GridSearchCV(
-        AffineCalibrator(),
-        {"ridge": [None, 1e3]},
-        scoring=metrics.make_evidence_scorer(metrics.brier),
-    ).fit(scores, y)
-    assert search.best_params_ == {"ridge": None}
 
 
 def test_scorers_take_weights_and_can_be_pickled():

@@ -46,17 +46,6 @@ def test_a_rare_class_does_not_make_calibrated_evidence_look_unreliable():
     assert bold.p_value < 1e-6
 
 
-def test_evidence_that_is_too_strong_is_not_reliable():
-    family = CalibratedGaussian([[2.0]])
-    l, y = family.sample([3_000, 3_000], rng=4)
-    curve = only_curve(y, family.evidence(3 * l))
-    assert curve.of == "1"
-    assert curve.count.sum() == 6_000
-    low = curve.predicted < 0.4
-    assert (curve.low[low] > curve.predicted[low]).all()
-    assert (curve.high[curve.predicted > 0.6] < curve.predicted[curve.predicted > 0.6]).all()
-
-
 def test_frequencies_and_posteriors_of_the_bins_are_weighted_by_the_prior():
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9], [0.85, 0.15]])
     y = np.array(["a", "a", "b", "b", "b"])

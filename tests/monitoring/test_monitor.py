@@ -66,14 +66,9 @@ def test_bets_on_factors_have_a_mean_of_one_where_strengths_differ_and_the_mix_d
     for a, b in itertools.product(range(3), repeat=2):
         for i, j in itertools.product(range(3), range(2)):
             p = PRIOR[a] * tables[0][a, i] * PRIOR[b] * tables[1][b, j]
-            samples = (
-                (np.log(tables[0][:, [i]].T), np.array([a])),
-                (
-                    np.log(tables[1][:, [j]].T),
-                    np.array([b]),
-                ),
-            )
-            mean += p * np.exp(factor_bets(*samples)[0])
+            first = np.log(tables[0][:, [i]].T), np.array([a])
+            second = np.log(tables[1][:, [j]].T), np.array([b])
+            mean += p * np.exp(factor_bets(first, second)[0])
     np.testing.assert_allclose(mean, 1, rtol=1e-12)
 
 

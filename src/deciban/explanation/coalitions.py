@@ -53,10 +53,8 @@ class Mixer:
             return np.column_stack([self.table[at, k] for k, at in enumerate(rows)])
         library = library_of(self.table)
         pick = "take" if library == "pandas" else "gather"
-        cells = {
-            key: getattr(self.table[key], pick)(at)
-            for key, at in zip(self.columns, rows, strict=True)
-        }
+        picked = zip(self.columns, rows, strict=True)
+        cells = {key: getattr(self.table[key], pick)(at) for key, at in picked}
         if library == "pandas":
             cells = {key: column.reset_index(drop=True) for key, column in cells.items()}
         return import_frames(library).DataFrame(cells)
@@ -74,8 +72,8 @@ def read_mixer(X: Any, background: Any, feature_groups: Any) -> tuple[Mixer, tup
 
 
 def _stack(X: Any, background: Any) -> tuple[NDArray[Any], list[Any]]:
-    for name, value in (("X", X), ("background", background)):
-        refuse_masked(value, name)
+    refuse_masked(X, "X")
+    refuse_masked(background, "background")
     tables = np.asarray(X), np.asarray(background)
     shapes = [table.shape for table in tables]
     if any(len(shape) != 2 or 0 in shape for shape in shapes) or shapes[0][1] != shapes[1][1]:
@@ -162,10 +160,8 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
 
         method = "predict_log_proba" if hasattr(best, "predict_log_proba") else "predict_proba"
         if not hasattr(best, "classes_"):
-            raise InputError(
-                f"model must be fitted; got {type(best).__name__}, which has no classes_. Call fit "
-                f"first."
-            )
+            got = f"{type(best).__name__}, which has no classes_"
+            raise InputError(f"model must be fitted; got {got}. Call fit first.")
         classes = tuple(np.asarray(best.classes_).tolist())
         return lambda X: Evidence.from_log_posteriors(
             log_posteriors(best, X, classes, method), training_prior, classes

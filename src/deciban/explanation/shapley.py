@@ -77,10 +77,7 @@ class ShapleyCompositions:
 
     @property
     def standard_errors(self) -> Floats:
-        """Standard errors of the contributions, from the sampled orders; zero if exact.
-
-        They do not include that the background is a sample, too.
-        """
+        """Standard errors from the sampled orders, given the background; zero if exact."""
         return _standard_error(self.draws, self.contributions)
 
     def __getitem__(self, feature: Hashable) -> Evidence:
@@ -209,7 +206,7 @@ def shapley_compositions(
         values, classes = evaluate_coalitions(evidence, mixer, coalitions, track)
         draws = _draws(values, orders, places)
         contributions = draws.mean(axis=0)
-    empty = np.flatnonzero(~coalitions.any(axis=1))[0]
+    empty = np.argmin(coalitions.any(axis=1))
     return ShapleyCompositions(Evidence(values[empty, :1], classes), contributions, features, draws)
 
 

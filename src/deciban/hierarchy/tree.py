@@ -204,9 +204,7 @@ class Hierarchy:
         return logs - logs[:, :1]
 
     def posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
-        """Posterior probabilities of all nodes.
-
-        Parameters and order are those of :meth:`log_posterior`.
+        """Posterior probabilities of all nodes, as :meth:`log_posterior`.
 
         Examples
         --------
@@ -248,10 +246,6 @@ class Hierarchy:
         vague_costs : float or mapping, optional
             From 0 to 1. A number c is the cost of the root; a node with m out of D classes then
             costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
-
-        See Also
-        --------
-        contains, information, deciban.Evidence.prediction_set
 
         Examples
         --------

@@ -55,8 +55,7 @@ class CalibrationETest:
     since: int | None
 
     def __repr__(self) -> str:
-        fault = "" if self.fault in (None, NOT_CLEAR) else f" ({self.fault}?)"
-        n = len(self.log_e)
+        fault, n = "" if self.fault in (None, NOT_CLEAR) else f" ({self.fault}?)", len(self.log_e)
         samples = f"{n:,} sample{'s' * (n != 1)}"
         return f"CalibrationETest: p = {self.p_value:.3g}{fault} after {samples}"
 
@@ -98,12 +97,11 @@ def calibration_e_test(
     data = read_labelled(y_true, evidence, classes, every_class=False)
     values, D = data.evidence.log_likelihoods, data.evidence.n_classes
     below = values - values.max(axis=1, keepdims=True)
-    process = CalibrationProcess(np.full(D, 1 / D), 0.05, restart=False)
+    process = CalibrationProcess(data.classes, np.full(D, 1 / D), 0.05, restart=False)
     start = process.bets.total
-    totals = process.update(np.arange(len(values)), below, data.codes, data.classes)
-    log_e = np.full(len(values), process.bets.total)
-    after_pairs = np.repeat(np.append(start, totals), 2)[1 : len(values) + 1]
-    log_e[: len(after_pairs)] = after_pairs
+    totals = process.update(np.arange(len(values)), below, data.codes)
+    after_pairs = np.repeat(np.append(start, totals), 2)[1:]
+    log_e = np.append(after_pairs, np.full(len(values), process.bets.total))[: len(values)]
     ruled_out = below[np.arange(len(values)), data.codes] == -np.inf
     log_e[np.logical_or.accumulate(ruled_out)] = np.inf  # such a sample does not wait for another
     p_value = math.exp(-max(process.bets.largest, 0.0))
@@ -113,22 +111,19 @@ def calibration_e_test(
 class CalibrationProcess:
     """Bets on labeled samples two by two, and the fault at the alarm."""
 
-    def __init__(self, prior: Floats, alpha: float, restart: bool) -> None:
+    def __init__(
+        self, classes: tuple[Hashable, ...], prior: Floats, alpha: float, restart: bool
+    ) -> None:
         n = len(STAKES) * len(prior)  # half of the wealth is put on classes, half on factors
         shares = np.repeat([0.5 / n, 0.5 / len(FACTORS)], [n, len(FACTORS)])
         self.bets, self._faults = EProcess(shares, alpha, restart), Faults(prior)
+        self._classes = classes
         self._waiting: tuple[int, list[float], int] | None = None  # row, evidence, class
         self.fault: str | None = None
         self.factor: float | None = None
         self.since: int | None = None
 
-    def update(
-        self,
-        rows: NDArray[np.intp],
-        values: Floats,
-        codes: NDArray[np.intp],
-        classes: tuple[Hashable, ...],
-    ) -> Floats:
+    def update(self, rows: NDArray[np.intp], values: Floats, codes: NDArray[np.intp]) -> Floats:
         """Log-wealth after each pair; a sample that is left over waits for the next one."""
         if self.bets.total == math.inf:
             return np.empty(0)
@@ -157,7 +152,7 @@ class CalibrationProcess:
                 ratios = list(map(self._faults.log_ratios, values[k], codes[k].tolist()))
                 self._faults.cusum.add(np.sum(ratios, axis=0), int(rows[k][0]))
                 if self.bets.alarm is not None:
-                    self.fault, self.factor = self._faults.name(classes)
+                    self.fault, self.factor = self._faults.name(self._classes)
                     self.since = self._faults.cusum.since
         return np.array(totals)
 
@@ -201,10 +196,9 @@ def factor_bets(
 ) -> Floats:
     r"""Log e-values for pairs of samples, a column for each factor; 0 for pairs in one class.
 
-    Given both samples and both labels, but not which belongs to which, calibrated evidence says
-    that the labels stand as they do with probability :math:`s(d)`: s is the logistic function and d
-    the summed LLRs of the samples, each for its class against the other's. Evidence that should be
-    multiplied by c says :math:`s(c d)`. The e-value is the ratio.
+    Given both samples and both labels, the labels stand as they do with probability :math:`s(d)`,
+    the logistic function of the summed LLRs for each class against the other's. Evidence that
+    should be multiplied by c says :math:`s(c d)`. The e-value is the ratio.
     """
     (x, a), (y, b) = first, second
     rows = np.arange(len(a))

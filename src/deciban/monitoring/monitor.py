@@ -121,9 +121,9 @@ class Monitor:
     after every second labeled sample. *Mix* uses the label of a sample if it is known, and needs
     calibrated evidence only otherwise: :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
 
-    The error rate for calibration holds whatever the class mix does while evidence on a class keeps
-    its distribution, and whatever this does while the mix stays. It fails only if both change from
-    one sample to the next, as when two sources take turns: give each its own monitor.
+    The error rate for calibration fails only if the class mix and the distribution of evidence on a
+    class both change from one sample to the next, as when two sources take turns: give each its own
+    monitor.
 
     See Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
     inference. Shin, Ramdas and Rinaldo (2023), E-detectors.
@@ -171,14 +171,11 @@ class Monitor:
         alpha: float | None = None,
         restart: bool = False,
     ) -> None:
-        # NumPy's scalars cannot be saved.
-        self.classes = tuple(
-            one.item() if isinstance(one, np.generic) else one for one in as_labels(classes)
-        )
+        labels = as_labels(classes)  # NumPy's scalars cannot be saved
+        self.classes = tuple(k.item() if isinstance(k, np.generic) else k for k in labels)
         if len(self.classes) < 2:
-            raise InputError(
-                f"classes must be two or more; got {len(self.classes)}. Name every class."
-            )
+            got = len(self.classes)
+            raise InputError(f"classes must be two or more; got {got}. Name every class.")
         self.prior = np.maximum(np.exp(log_prior(prior, self.classes)[0]), _MIN_PRIOR)
         self.restart = require_bool(restart, "restart")
         alpha = _ALPHA[self.restart] if alpha is None else alpha
@@ -188,7 +185,7 @@ class Monitor:
         self._begin()
 
     def _begin(self) -> None:
-        self._calibration = CalibrationProcess(self.prior, self.alpha, self.restart)
+        self._calibration = CalibrationProcess(self.classes, self.prior, self.alpha, self.restart)
         self._mix = MixProcess(self.prior, self.alpha, self.restart)
 
     def __repr__(self) -> str:
@@ -214,7 +211,7 @@ class Monitor:
         for k, code in enumerate(codes.tolist()):
             self._mix.update(values[k], code, self._rows + k)
         at = np.flatnonzero(codes >= 0)
-        self._calibration.update(at + self._rows, values[at], codes[at], self.classes)
+        self._calibration.update(at + self._rows, values[at], codes[at])
         self._rows += len(values)
         self._labeled += len(at)
         return self.state
@@ -253,9 +250,8 @@ class Monitor:
             plain = Decoder({}, _decode)(json.loads(Path(path).read_text(encoding="utf-8")))
             if (plain["kind"], plain["version"]) != (_KIND, _VERSION):
                 raise ValueError(f"{plain['kind']} of version {plain['version']}")
-            monitor = cls(
-                plain["classes"], plain["prior"], alpha=plain["alpha"], restart=plain["restart"]
-            )
+            options = {name: plain[name] for name in ("classes", "prior", "alpha", "restart")}
+            monitor = cls(**options)
             monitor._restore(plain)
         except DECODING_ERRORS as error:
             raise InputError(
