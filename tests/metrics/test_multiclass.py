@@ -270,6 +270,18 @@ def test_normalized_c_avg_is_that_of_lre_2017(rng):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
+def test_c_avg_of_two_classes_is_the_mean_of_both_detection_costs(rng):
+    y = np.arange(100) % 2
+    llr = rng.normal(2 * y - 1, 1.5)
+    point = {"cost_miss": 3.0, "cost_false_alarm": 2.0, "normalize": False}
+    both = [
+        metrics.detection_cost(y, llr, prior=0.2, **point),
+        metrics.detection_cost(y, -llr, prior=0.2, pos_label=0, **point),
+    ]
+    found = metrics.c_avg(y, np.c_[0 * llr, llr], p_target=0.2, **point)
+    assert found == pytest.approx(np.mean(both))
+
+
 def test_c_avg_holds_at_extreme_log_likelihoods():
     y = [0, 1, 2, 0]
     sure = np.array([[0, -800, -900], [-800, 0, -np.inf], [-np.inf, -np.inf, 5], [1e5, -1e5, 0]])
