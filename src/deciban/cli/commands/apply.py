@@ -64,9 +64,9 @@ def apply(
     decision. Other columns are copied (of a fusion, those of the first table). Rows are processed
     in batches, and memory stays flat.
 
-    TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
-    a folder such as out/, which gets a Parquet file for each part of the input, and a manifest. To
-    continue an interrupted run, give the command again.
+    The table may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet'; --output
+    is then a folder such as out/, which gets a Parquet file for each part of the input, and a
+    manifest. To continue an interrupted run, give the command again.
 
     Example: deciban apply calibrator.deciban scores-new.csv -o calibrated.csv
     """

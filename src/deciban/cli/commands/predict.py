@@ -66,9 +66,9 @@ def predict(
     With '--prior estimate', the prior is the class mix of this table, estimated from the evidence
     of all rows, which is held in memory.
 
-    TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
-    a folder such as out/, which gets a Parquet file for each part of the input, and a manifest. To
-    continue an interrupted run, give the command again.
+    The table may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet'; --output
+    is then a folder such as out/, which gets a Parquet file for each part of the input, and a
+    manifest. To continue an interrupted run, give the command again.
 
     Example: deciban predict iris.deciban iris-new.csv -o out.csv --prior uniform
     """
