@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,9 +32,10 @@ _FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and f
 class PlaneDisplay(Display):
     """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
 
-    A subclass maps points of the plane to its axes in ``_place``.
+    A subclass maps points of the plane, in nats, to its axes in ``_place``.
     """
 
+    _place: ClassVar[Callable[..., Floats]]
     samples_: list[Any]
     contours_: list[Any]
     boundaries_: list[Any]
@@ -94,10 +95,6 @@ class PlaneDisplay(Display):
         settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls.settings else {}
         display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)
-
-    def _place(self, l: Floats) -> Floats:
-        """Coordinates in the axes for points of the plane, in nats."""
-        raise NotImplementedError
 
     def _points(self, rows: NDArray[Any]) -> Floats:
         return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]

@@ -24,6 +24,7 @@ from deciban.simplex import Basis
 
 _FAR = 0.25  # posteriors further apart are not joined by a line
 _TALL = 0.1  # share of the posteriors from which on a bar says how large it is
+_MOST_ARROWS = 150
 
 
 class ReliabilityDisplay(Display):
@@ -42,7 +43,6 @@ class ReliabilityDisplay(Display):
     --------
     Reliability : A curve, in numbers.
     deciban.metrics.calibration_error : Distance from the identity, in one number.
-    deciban.metrics.calibration_test : Whether it may be due to chance.
 
     Examples
     --------
@@ -167,9 +167,6 @@ def _break_line(curve: Reliability) -> tuple[Floats, Floats]:
     return np.insert(curve.predicted, gaps, np.nan), np.insert(curve.observed, gaps, np.nan)
 
 
-_MOST_ARROWS = 150
-
-
 class IdempotenceDisplay(Display):
     r"""Evidence against its own likelihood functions: for calibrated evidence, they are the same.
 
@@ -188,7 +185,6 @@ class IdempotenceDisplay(Display):
     See Also
     --------
     deciban.metrics.idempotence : The distance in numbers, with intervals.
-    PAVDisplay : Another check of the LLRs of two classes.
     deciban.calibration.AffineCalibrator : Corrects evidence that is too strong or too weak.
 
     Examples
@@ -268,7 +264,12 @@ class IdempotenceDisplay(Display):
         draw.set_view(ax, not ax.has_data(), draw.span(x), draw.span(y))
         self.identity_ = draw.draw_identity(ax, lw=1.5, label="identity")
         if band is not None:
-            self.band_ = _shade_band(ax, band, unit)
+            require_positive_number(band, "band", remedy="Give half its width.")
+            low, high = ax.get_xlim()
+            ends = np.array([low - draw.FAR * (high - low), high + draw.FAR * (high - low)])
+            style: Style = {"color": draw.REFERENCE, "alpha": 0.15, "lw": 0, "zorder": 0}
+            style["label"] = f"± {band:g} {unit}"
+            self.band_ = ax.fill_between(ends, ends - band, ends + band, **style)
         for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = _plane.subsample(group, _plane.MOST_SAMPLES, rng)
             if rows.size:
@@ -327,11 +328,3 @@ def _choose_pair(
         )
     index_of(a, evidence.classes), index_of(b, evidence.classes)
     return a, b
-
-
-def _shade_band(ax: Axes, band: float, unit: Unit) -> Any:
-    require_positive_number(band, "band", remedy="Give half its width.")
-    low, high = ax.get_xlim()
-    ends = np.array([low - draw.FAR * (high - low), high + draw.FAR * (high - low)])
-    style: Style = {"color": draw.REFERENCE, "alpha": 0.15, "lw": 0, "zorder": 0}
-    return ax.fill_between(ends, ends - band, ends + band, label=f"± {band:g} {unit}", **style)

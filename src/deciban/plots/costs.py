@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from deciban._validation.arrays import to_numpy
 from deciban._validation.labels import as_labels
@@ -25,14 +24,6 @@ from deciban.plots import _display as draw
 from deciban.plots._display import Axes, Display, Floats, PairDisplay, Style
 
 _TALLEST = 2.0  # top of the view in multiples of the neutral cost; what is above is marked
-#: Ticks of probit axes.
-PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
-_CONFIDENCE = 0.95  # of the bounds on error rates where no error was seen
-_MIDDLE = 0.45  # share of the width beyond which a text would not fit
-_NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
-_ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # each edge of the hull
-
-
 _WITH_NUMBERS = 12  # classes up to which cells are large enough for a number
 _WITH_NAMES = 30  # classes up to which every one is named
 
@@ -107,7 +98,6 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
     See Also
     --------
     deciban.metrics.empirical_cross_entropy_curve : The numbers behind it.
-    deciban.metrics.cllr : The cost at even odds.
     NormalizedBayesErrorDisplay : Errors of decisions in place of cross-entropy.
 
     Examples
@@ -135,7 +125,6 @@ class NormalizedBayesErrorDisplay(_PriorDisplay):
     See Also
     --------
     deciban.metrics.normalized_bayes_error_curve : The numbers behind it.
-    deciban.metrics.detection_cost : The same for one prior and any costs.
     EmpiricalCrossEntropyDisplay : Cross-entropy in place of errors.
 
     Examples
@@ -161,7 +150,6 @@ class PairwiseDisplay(Display):
     See Also
     --------
     deciban.metrics.pairwise_cllr : The numbers behind it.
-    deciban.metrics.cross_entropy : One cost for all classes together.
 
     Examples
     --------
@@ -215,8 +203,7 @@ class PairwiseDisplay(Display):
         """
         ax = draw.get_axes(ax)
         matrix = self.matrix
-        finite = matrix[np.isfinite(matrix)]
-        top = min(1.0, float(finite.max(initial=0.0))) or 1.0
+        top = min(1.0, float(matrix[np.isfinite(matrix)].max(initial=0.0))) or 1.0
         style: Style = {"vmin": 0.0, "vmax": top, "interpolation": "none"} | options
         self.image_ = ax.imshow(matrix, cmap=cmap, **style)
         extend = "max" if (matrix > top).any() else "neither"

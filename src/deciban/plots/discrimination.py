@@ -17,15 +17,12 @@ from deciban.metrics.pav import PooledBlocks, pool
 from deciban.plots import _display as draw
 from deciban.plots._display import Axes, Floats, Limits, PairDisplay, Style
 
-_TALLEST = 2.0  # top of the view in multiples of the neutral cost; what is above is marked
 #: Ticks of probit axes.
 PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
 _CONFIDENCE = 0.95  # of the bounds on error rates where no error was seen
 _MIDDLE = 0.45  # share of the width beyond which a text would not fit
 _NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
 _ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # each edge of the hull
-
-
 _WIDER = 1.5  # how far a PAV plot may reach beyond recalibrated LLRs, in widths of their range
 
 
@@ -45,7 +42,6 @@ class DETDisplay(PairDisplay):
     See Also
     --------
     deciban.metrics.det_curve : The numbers behind it.
-    deciban.metrics.eer : The equal-error rate.
 
     Examples
     --------
@@ -66,8 +62,8 @@ class DETDisplay(PairDisplay):
     def _from_data(cls, trials: Trials) -> Self:
         rates, hull = error_rates(trials), pool(trials).hull()
         n_samples = len(trials.target.llr), len(trials.other.llr)
-        eer = equal_errors(*hull)
-        return cls(rates.p_miss, rates.p_false_alarm, eer, hull=hull, n_samples=n_samples)
+        rates_and_eer = rates.p_miss, rates.p_false_alarm, equal_errors(*hull)
+        return cls(*rates_and_eer, hull=hull, n_samples=n_samples)
 
     def plot(self, ax: Axes | None = None, *, hull: bool = False, **line_options: Any) -> Self:
         """Draw the curve, and the convex hull of the ROC curve if ``hull`` is True.
@@ -170,7 +166,6 @@ class PAVDisplay(PairDisplay):
     See Also
     --------
     deciban.metrics.pav : The numbers behind it.
-    deciban.metrics.dev_pav : Mean distance from the identity.
     deciban.calibration.IsotonicCalibrator : The recalibration itself, for new samples.
 
     Examples

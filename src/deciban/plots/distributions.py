@@ -38,7 +38,6 @@ class TippettDisplay(PairDisplay):
     See Also
     --------
     deciban.metrics.tippett_curve : The numbers behind it.
-    deciban.metrics.misleading_rates : Shares of LLRs that point the wrong way.
     LLRHistogramDisplay : The same LLRs as histograms.
 
     Examples
@@ -117,7 +116,6 @@ class LLRHistogramDisplay(PairDisplay):
 
     See Also
     --------
-    TippettDisplay : The same LLRs as cumulative distributions.
     deciban.CalibratedGaussian : The family of calibrated Gaussians, for any number of classes.
 
     Examples
@@ -165,9 +163,13 @@ class LLRHistogramDisplay(PairDisplay):
         **bar_options
             Options of matplotlib's ``bar``.
         """
-        edges = from_nats(self._edges(bins), unit)
+        edges = self._edges(bins)
         d = self.divergence if gaussian else None
-        view = edges[[0, -1]] if d is None else from_nats(_whole_curves(self._edges(bins), d), unit)
+        reach = -np.inf
+        if d is not None:  # the view holds the curves
+            reach = d + _TAILS * math.sqrt(2 * d) + (edges[1] - edges[0]) / 2
+        view = from_nats(np.array([min(edges[0], -reach), max(edges[-1], reach)]), unit)
+        edges = from_nats(edges, unit)
         ax = draw.get_axes(ax)
         self.bars_ = [self._draw_bars(ax, k, edges, view, unit, bar_options) for k in (0, 1)]
         self.lines_: list[Any] = []
@@ -264,11 +266,6 @@ def _fit_divergence(trials: Trials) -> float | None:
     squares = np.average((llr[finite] / largest) ** 2, weights=weight[finite])
     size = largest * np.sqrt(squares)
     return float(size * (size / (1 + np.hypot(1, size))))
-
-
-def _whole_curves(edges: Floats, divergence: float) -> Floats:
-    reach = divergence + _TAILS * math.sqrt(2 * divergence) + float(edges[1] - edges[0]) / 2
-    return np.array([min(edges[0], -reach), max(edges[-1], reach)])
 
 
 def _end_bins(bin_width: float, view: Floats) -> tuple[Floats, float]:

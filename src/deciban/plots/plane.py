@@ -36,7 +36,6 @@ class ILRDisplay(_plane.PlaneDisplay):
     See Also
     --------
     TernaryDisplay : The same evidence as posteriors in a triangle.
-    deciban.Evidence.ilr : The coordinates.
     deciban.CalibratedGaussian : The family whose contours are drawn.
 
     Examples
@@ -114,23 +113,12 @@ class ILRDisplay(_plane.PlaneDisplay):
         Each piece, an Evidence or an entry of a list or mapping, is independent and about one
         sample. They are drawn into the axes of :meth:`plot`, in its unit, unless ``ax`` and
         ``unit`` say otherwise.
-
-        >>> import matplotlib.pyplot as plt
-        >>> fig, ax = plt.subplots()
-        >>> sounds = Evidence.from_likelihoods([[0.30, 0.08, 0.25]])
-        >>> words = Evidence.from_likelihoods([[0.15, 0.05, 0.60]])
-        >>> display = ILRDisplay(sounds + words)
-        >>> pieces = {"sounds": sounds, "words": words}
-        >>> len(display.plot_update([0.5, 0.3, 0.2], pieces, ax=ax).arrows_)
-        2
-        >>> plt.close(fig)
         """
         self.unit_ = unit or self.unit_
-        at = list(self.coordinates)
         pieces = _name_pieces(evidence)
         start = log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast
         steps = [piece.ilr(self.basis) for piece in pieces.values()]
-        path = np.cumsum(np.vstack([start, *steps]), axis=0)[:, at]
+        path = np.cumsum(np.vstack([start, *steps]), axis=0)[:, list(self.coordinates)]
         return self.plot_walk(path, list(pieces), ("prior", "posterior"), ax)
 
     def plot_walk(
@@ -183,17 +171,20 @@ class ILRDisplay(_plane.PlaneDisplay):
         for k, label in enumerate(self.evidence.classes):
             v = self.basis.contrast[k, list(self.coordinates)]
             x, y = 0.97 * v / np.abs(v).max()
-            style = _plane.sides(-x, -y) | {
-                "color": draw.color_of(k),
-                "weight": "bold",
-                "zorder": 6,
-            }
+            style: Style = {"color": draw.color_of(k), "weight": "bold", "zorder": 6}
+            style |= _plane.sides(-x, -y) | {"xycoords": "axes fraction"}
             at = (1 + x) / 2, (1 + y) / 2  # on the frame, whatever the limits
-            ax.annotate(draw.wrap_name(label), at, xycoords="axes fraction", **style)
+            ax.annotate(draw.wrap_name(label), at, **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
-        style: Style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8}
-        style |= {"clip_on": False, "zorder": 5}
+        style: Style = {
+            "ls": "none",
+            "ms": 6,
+            "mec": "k",
+            "mew": 0.8,
+            "clip_on": False,
+            "zorder": 5,
+        }
         self.edges_: list[Any] = []
         for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = group[infinite[group]]
@@ -216,7 +207,6 @@ class TernaryDisplay(_plane.PlaneDisplay):
     See Also
     --------
     ILRDisplay : The same evidence in a plane, which keeps strong evidence apart.
-    deciban.Evidence.posterior : The posteriors.
 
     Examples
     --------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CROWDED = 20  # classes beyond which there is room for names only
 _WEAK, _STRONG = 1.0, 2.4  # widths of lines
-
+_MOST_ROWS, _MOST_ARROWS = 10, 5
 
 _Place = tuple[float, float]  # of a node or a leaf in the axes
 
@@ -46,7 +46,6 @@ class BifurcationTreeDisplay(Display):
     --------
     deciban.Basis.from_tree : A basis from nested pairs of class names.
     deciban.Evidence.llr : LLRs of groups of classes.
-    ILRDisplay : Two coordinates of many samples.
 
     Examples
     --------
@@ -182,9 +181,6 @@ def _lay_out(signs: Floats) -> dict[bytes, _Place]:
     return places
 
 
-_MOST_ROWS, _MOST_ARROWS = 10, 5
-
-
 class ShapleyDisplay(Display):
     """Contributions of features to the evidence about one sample.
 
@@ -200,7 +196,6 @@ class ShapleyDisplay(Display):
     See Also
     --------
     deciban.shapley_compositions : The numbers.
-    ILRDisplay : The plane of the path.
 
     Examples
     --------
@@ -264,7 +259,10 @@ class ShapleyDisplay(Display):
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban") -> Self:
         """Draw the waterfall of contributions to the LLR, and return the display."""
-        reach = self._quantile() * self.errors
+        from scipy.stats import t  # slow to import
+
+        draws = self.explanation.draws
+        reach = self.errors if draws is None else t(len(draws) - 1).ppf(0.975) * self.errors
         steps, errors = (np.asarray(from_nats(v, unit)) for v in (self.llrs, reach))
         base = float(self.explanation.base.llr(self.a, self.b, unit)[0])
         ends = base + np.cumsum([0.0, *steps])
@@ -306,12 +304,6 @@ class ShapleyDisplay(Display):
         plane.plot_walk(path, names, ("base", "total"), ax, zoom=True)
         self.arrows_ = plane.arrows_
         return self._finish(plane.ax_)
-
-    def _quantile(self) -> float:
-        from scipy.stats import t  # slow to import
-
-        draws = self.explanation.draws
-        return 0.0 if draws is None else float(t(len(draws) - 1).ppf(0.975))
 
     def _error(self, part: Any) -> float:
         if self.explanation.draws is None:
