@@ -1,7 +1,4 @@
-"""Text, tables, plain data and small pieces of HTML, safe for any class name.
-
-The HTML has no script, and the colors of the notebook, light or dark.
-"""
+"""Text, tables, plain data and HTML without scripts, safe for any class name."""
 
 from __future__ import annotations
 
@@ -18,21 +15,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def clean_text(value: object) -> str:
-    """A value as text that any page can hold: no control characters, no lone surrogates."""
-    whole = str(value).encode("utf-8", "replace").decode("utf-8")
-    return _CONTROL.sub("\ufffd", whole)
+    """Text without control characters and lone surrogates."""
+    return _CONTROL.sub("\ufffd", str(value).encode("utf-8", "replace").decode("utf-8"))
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number for readers: significant digits, a real minus, ∞, and – where there is none.
-
-    >>> number(0.12345), number(-1234567.0), number(float("inf")), number(float("nan"))
-    ('0.123', '−1,234,567', '∞', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    """A number for readers: significant digits, a real minus, ∞, and – for NaN."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
         mantissa, power = f"{value:.1e}".split("e")
         raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -43,24 +33,20 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """A share in percent; one below 100 % is not rounded up to it.
-
-    >>> percent(0.1234), percent(0.99999), percent(0.0)
-    ('12 %', 'over 99.9 %', '0 %')
-    """
+    """A share in percent; values below 100 % are not rounded up to it."""
     if 0.9995 <= share < 1:
         return "over 99.9 %"
     return f"{number(100 * share, 3 if 0.99 < share < 1 else digits)} %"
 
 
 def shorten(value: object, most: int = 18) -> str:
-    """A name in one line, cut to at most so many characters."""
+    """A name in one line, cut to ``most`` characters."""
     whole = " ".join(clean_text(value).split()) or "(no name)"
     return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
 
 
 def count_by_class(classes: Sequence[object], counts: Sequence[int], most: int = 6) -> str:
-    """The number of samples in each class: "class no: 1,710; class yes: 60"."""
+    """Class counts: "class no: 1,710; class yes: 60"."""
     pairs = list(zip(classes, counts, strict=True))
     shown = "; ".join(f"class {shorten(label, 40)}: {n:,}" for label, n in pairs[:most])
     left = len(pairs) - most
@@ -73,13 +59,11 @@ def in_unit(value: float, unit: str) -> str:
 
 
 def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table whose columns have one width each."""
-    table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
+    """Lines of a table with aligned columns."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    padded = ([cell.ljust(n) for cell in c] for c, n in zip(columns, widths, strict=True))
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
 
 
 def to_plain(value: Any) -> Any:
@@ -88,9 +72,10 @@ def to_plain(value: Any) -> Any:
         value = value.tolist()
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
-    if isinstance(value, dict) or hasattr(value, "_asdict"):
-        fields = value if isinstance(value, dict) else value._asdict()
-        return {name: to_plain(entry) for name, entry in fields.items()}
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: to_plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -116,11 +101,10 @@ _STYLE = """\
 .deciban-html .deciban-fair { border-color: #c47a00; }
 .deciban-html .deciban-poor { border-color: #d1440c; }
 """
-_LONG = 40  # characters of a sentence, which takes several lines
 
 
 class Shaded(NamedTuple):
-    """A cell with a bar or a tint behind its text; both are shares from 0 to 1."""
+    """A cell with a bar or a tint from 0 to 1 behind its text."""
 
     text: str
     bar: float | None = None
@@ -145,7 +129,7 @@ def listing(items: Iterable[str]) -> str:
 
 
 def table(label: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table that scrolls if it is wide; its first column names the rows."""
+    """A table that scrolls if it is wide; the first column names the rows."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     body = "\n".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(map(_cell, others))}</tr>'
@@ -164,7 +148,7 @@ def escape(value: object) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        kind = ' class="deciban-text"' if len(cell) > _LONG else ""
+        kind = ' class="deciban-text"' if len(cell) > 40 else ""  # a sentence, which wraps
         return f"<td{kind}>{escape(cell)}</td>"
     ground = f"rgb(0 114 178 / {45 * min(max(cell.tint, 0.0), 1.0):.3g}%)"
     if cell.bar is not None:

@@ -1,4 +1,4 @@
-"""Calibrators from options, fitted to scores in memory or in parts, and what they gain."""
+"""Calibrators from options, fitted to scores in memory or in parts, and their gain."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
 
 _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
+_OTHERS = {
+    "gaussian": calibration.GaussianCalibrator, "monotone": calibration.MonotoneCalibrator,
+    "isotonic": calibration.IsotonicCalibrator, "kernel": calibration.KernelDensityCalibrator,
+}  # fmt: skip
 _TWO_CLASSES = ("isotonic", "kernel")
-_METHODS = (*_AFFINE, "gaussian", "monotone", *_TWO_CLASSES)
 _UNKNOWN = "The costs after calibration are unknown"
 _FOLDS = 5
 _FEW_FOLDS = 2  # of samples beyond memory, which are many
 
 
 class FittedCalibrator(NamedTuple):
-    """A calibrator of all samples, and the costs before it and after fits to other folds.
+    """A calibrator fitted to all samples, and its costs before and after on held-out folds.
 
     If a fold cannot be fitted, ``after`` is None, ``folds`` 0, and the last note says why.
     """
@@ -59,7 +62,7 @@ class FittedCalibrator(NamedTuple):
 
 def make_calibrator(method: str, bounded: bool, measures: list[str]) -> Any:
     """The calibrator that the options ask for, not fitted yet."""
-    require_choice(method, "--method", _METHODS)
+    require_choice(method, "--method", (*_AFFINE, *_OTHERS))
     if measures:
         if bounded or method not in ("affine", "diagonal", "full"):
             raise InputError("--quality needs --method affine, diagonal or full, and no --bounded.")
@@ -67,17 +70,12 @@ def make_calibrator(method: str, bounded: bool, measures: list[str]) -> Any:
     if method in _AFFINE:
         inner: Any = calibration.AffineCalibrator(_AFFINE[method])  # type: ignore[arg-type]
     else:
-        inner = {
-            "gaussian": calibration.GaussianCalibrator,
-            "isotonic": calibration.IsotonicCalibrator,
-            "kernel": calibration.KernelDensityCalibrator,
-            "monotone": calibration.MonotoneCalibrator,
-        }[method]()
+        inner = _OTHERS[method]()
     return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
 
 
 def require_affine(method: str, unused: tuple[Any, ...], table: str) -> None:
-    """Raise unless the calibrator is one that can be fitted to parts."""
+    """Raise unless the calibrator can be fitted to parts."""
     names = ("--bounded", "--quality", "--resamples", "--report")
     given = [name for name, value in zip(names, unused, strict=True) if value]
     if method not in _AFFINE or method == "bounded" or given:
@@ -155,7 +153,7 @@ def fit_parts(blank: Any, parts: ScoreParts) -> FittedCalibrator:
 def _fit(
     blank: Any, method: str, scored: LabelledScores, source: str, given: Any
 ) -> tuple[Any, list[str]]:
-    """The calibrator of all samples, and notes on it."""
+    """A calibrator fitted to all samples, and notes on it."""
     if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
         raise InputError(f"--method {method} is for two classes; got {scored.evidence.n_classes}.")
     require_finite(scored.evidence, blank, source)
@@ -189,7 +187,7 @@ def _fit(
 
 
 def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
-    """Every quantity of this evidence, without intervals."""
+    """Every quantity for this evidence, without intervals."""
     return assess(scored.y_true, evidence, n_resamples=0)
 
 
@@ -204,15 +202,11 @@ def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
 def cross_validate(
     blank: Any, given: Any, scored: LabelledScores, folds: int, groups: np.ndarray | None = None
 ) -> Evidence:
-    """Calibrated evidence, each sample by a fit without it and its group.
-
-    ``given`` is an array of log-likelihoods, or a mapping for a fusion.
-    """
+    """Held-out evidence; ``given`` is an array of log-likelihoods, or a fusion's mapping."""
 
     def take(rows: Any) -> Any:
-        if isinstance(given, dict):
-            return {name: values[rows] for name, values in given.items()}
-        return given[rows]
+        mapped = isinstance(given, dict)
+        return {name: x[rows] for name, x in given.items()} if mapped else given[rows]
 
     codes = scored.codes
     values = np.empty_like(scored.evidence.log_likelihoods)

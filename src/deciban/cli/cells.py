@@ -1,4 +1,4 @@
-"""Cells of a column as the labels of classes, or as numbers."""
+"""Cells as class labels or numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_CLASSES = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """Cells of a column, and where they come from."""
+    """Cells in a column, and their source."""
 
     cells: pl.Series
     file: str  # its name in messages
@@ -41,16 +41,14 @@ class Column:
     remedy: str = "Correct it, or give a copy of the table without such rows."
 
     def row(self, index: int) -> str:
-        """The row of a cell in messages, which count from 1."""
+        """The row for messages, counted from 1."""
         return f"row {self.start + index + 1}"
 
     def error(self, sentence: str, index: int | None = None) -> TableError:
-        """An error about the column, and about one of its cells."""
         rows = [] if index is None else [self.start + index]
         return TableError(sentence, file=self.file, column=self.cells.name, rows=rows)
 
     def check_filled(self) -> None:
-        """Raise unless there are cells and none of them is empty."""
         if not len(self.cells):
             raise TableError("has no rows. Give a table with samples.", file=self.file)
         missing = self.cells.null_count()
@@ -63,23 +61,23 @@ class Column:
 
 
 def first_true(mask: pl.Series) -> int:
-    """Index of the first cell that is true; 0 if none is."""
+    """Index of the first true cell; 0 if none is."""
     return int(mask.arg_max() or 0)
 
 
 def fold_key_word(label: Hashable) -> str:
-    """A word of a key in lower case and without hyphens: nontarget for Non-Target."""
+    """A key word in lower case without hyphens: nontarget for Non-Target."""
     return _JOINTS.sub("", str(label).strip().lower())
 
 
 def find_target(labels: Iterable[Hashable]) -> Hashable | None:
-    """Which of two labels means target (same source), if they are the words of a key."""
+    """The label that means target (same source), if both are key words."""
     by_word = {fold_key_word(label): label for label in labels}
     return next((by_word[pair[1]] for pair in KEY_WORDS if by_word.keys() == set(pair)), None)
 
 
 def unify_key_words(column: Column) -> Column:
-    """The column with one spelling of each word, if it is a key that has several (``TRUE``)."""
+    """The column with one spelling per key word, if it has several (``TRUE``)."""
     labels = column.cells.drop_nulls().unique()
     if labels.dtype != pl.String or not 2 < len(labels) < 100:
         return column
@@ -90,7 +88,7 @@ def unify_key_words(column: Column) -> Column:
 
 
 def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
-    """The distinct labels of a column, sorted, and the index of each row's label among them."""
+    """The sorted distinct labels, and the index for each row among them."""
     column.check_filled()
     cells = _as_labels(column)
     labels = cells.unique().sort()
@@ -167,7 +165,7 @@ def count_labels(tables: Sequence[Table], truth: str) -> tuple[pl.Series, NDArra
 
 
 def parse_numbers(column: Column) -> NDArray[np.float64]:
-    """A column as floats, none of them missing or NaN; ``inf`` and ``-inf`` are allowed."""
+    """A column as floats without missing values or NaN; ``inf`` and ``-inf`` are allowed."""
     column.check_filled()
     cells = column.cells
     if cells.dtype == pl.String:

@@ -48,14 +48,11 @@ Rows = NDArray[np.intp]
 
 
 class TrainingColumns(NamedTuple):
-    """Columns that the options name."""
-
     label: str
     features: str | None
     ignore: str | None
 
     def select(self, table: Table) -> list[str]:
-        """The columns to learn from."""
         table.require_column(self.label, "--label")
         if self.features is not None and self.ignore is not None:
             raise InputError("--features and --ignore exclude each other. Leave one out.")
@@ -72,7 +69,7 @@ class TrainingColumns(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Samples to fit a model to (arguments of fit), and to assess it by."""
+    """Arguments for fit, and held-out samples."""
 
     name: str
     n_rows: int  # to learn from
@@ -82,7 +79,7 @@ class Data(NamedTuple):
 
 
 def read_training_table(table: str, columns: TrainingColumns, share: float, needed: bool) -> Data:
-    """All rows of a table; a ``share`` of them is held out, and must be if that is ``needed``."""
+    """All rows in a table; a ``share`` is held out, and must be if ``needed``."""
     source, label = tables.open_table(table), columns.label
     names = columns.select(source)
     frame = source.read([label, *names])
@@ -109,7 +106,7 @@ def read_training_table(table: str, columns: TrainingColumns, share: float, need
 def read_training_parquet(
     table: str, columns: TrainingColumns, share: float, needed: bool, gigabytes: float
 ) -> Data:
-    """The rows of Parquet files, read in parts; some are held out, at random."""
+    """Rows in Parquet files, read in parts; a random subset is held out."""
     from deciban.discriminant.batches import Batches
 
     if not 0 < gigabytes < _MAX_GIGABYTES:
@@ -139,7 +136,7 @@ def _check_report(needed: bool, share: float) -> None:
 def _split_rows(
     codes: Rows, labels: Labels, share: float, needed: bool
 ) -> tuple[Rows, Rows | None]:
-    """Rows to learn from, and rows to assess the model by: the same share of every class."""
+    """Stratified training rows and held-out rows."""
     counts = np.bincount(codes, minlength=len(labels))
     rarest, n = labels[int(np.argmin(counts))], int(counts.min())
     aside = np.round(share * counts).astype(int)  # of each class
@@ -167,7 +164,7 @@ def _split_rows(
 
 
 def load_model(path: Path) -> Any:
-    """The model in a file, which knows the names of its columns."""
+    """A model from a file that stores its column names."""
     estimator = load_with_extra(path)[0]
     names = estimator.columns_.names if hasattr(estimator, "columns_") else []
     if not names or not all(isinstance(name, str) for name in names):
@@ -179,7 +176,7 @@ def load_model(path: Path) -> Any:
 
 
 def open_features(columns: Columns, source: Source) -> Table:
-    """A table with all of the columns that a model was fitted to."""
+    """A table with all columns that a model needs."""
     table = tables.open_table(source)
     for name in columns.names:
         table.require_column(name, "the model")
@@ -189,7 +186,7 @@ def open_features(columns: Columns, source: Source) -> Table:
 def read_features(
     estimator: Any, source: Source, label: str | None = None, option: str = ""
 ) -> tuple[Table, pl.DataFrame]:
-    """A table with the columns of a model, and its rows with the label that an option names."""
+    """A table, and a frame with a model's columns and the label that an option names."""
     table = open_features(estimator.columns_, source)
     more = [] if label is None else [table.require_column(label, option)]
     frame = table.read(list(dict.fromkeys([*more, *estimator.columns_.names])))
@@ -201,14 +198,13 @@ def read_features(
 def read_samples(
     estimator: Any, source: Source, label: str, option: str
 ) -> tuple[pl.DataFrame, np.ndarray]:
-    """Rows that a model takes, and their labels."""
     table, frame = read_features(estimator, source, label, option)
     labels, codes = encode_labels(Column(frame[label], table.name))
     return read_rows(estimator.columns_, frame, table.name), label_array(labels)[codes]
 
 
 def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0) -> pl.DataFrame:
-    """New rows with the types that a model takes; ``start`` rows of the table precede them."""
+    """New rows with the types that a model takes; ``start`` table rows precede them."""
     frame = empty_to_null(frame.select(columns.names))
     cells = (Column(frame[name], source, start) for name in columns.names)
     kinds = (columns.kinds.get(k, "number") for k in range(len(columns.names)))
@@ -216,14 +212,14 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
 
 
 def share_types(columns: Columns, *frames: pl.DataFrame) -> list[pl.DataFrame]:
-    """Rows that a model takes, with one type for each column in all of the frames."""
+    """Rows that a model takes, with one type per column in all frames."""
     kinds = {name: columns.kinds.get(k, "number") for k, name in enumerate(columns.names)}
     types = {name: _TYPES.get(kind, pl.Float64()) for name, kind in kinds.items()}
     return [frame.cast({name: types[name] for name in frame.columns}) for frame in frames]
 
 
 def typical_row(columns: Columns) -> pl.DataFrame:
-    """A row of the values that fill the gaps of each column."""
+    """A row with the values that fill gaps."""
     row: pl.DataFrame = columns.decode(columns.encode(columns.fill[None]), pl.DataFrame())
     return row
 
@@ -247,7 +243,7 @@ def _convert(column: Column, kind: str) -> pl.Series:
 
 
 def _type_columns(columns: Sequence[Column]) -> pl.DataFrame:
-    """The columns to learn from: text of numbers, truth values or dates becomes these."""
+    """The training columns, with numbers, truth values and dates parsed from text."""
     typed = []
     for column in columns:
         cells = _parse(column.cells)
@@ -324,7 +320,7 @@ def _is_number(column: pl.Series) -> bool:
 
 
 def _may_identify(cells: pl.Series) -> bool:
-    """Whether whole numbers or texts differ in each of many rows."""
+    """Whether whole numbers or texts differ in every row."""
     if len(cells) < _MIN_IDS or cells.n_unique() < len(cells) or cells.dtype.is_temporal():
         return False
     return not cells.dtype.is_float() or bool((cells == cells.floor()).all())
@@ -346,7 +342,7 @@ def _parse(column: pl.Series, numeric: bool = False) -> pl.Series:
 
 
 def _likeliest_values(column: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Text without gaps, and the numbers, truth values or dates that most of its cells are."""
+    """Text without gaps, and the numbers, truth values or dates in most cells."""
     text = column.str.strip_chars()
     known = text.set(text.is_null() | text.str.to_lowercase().is_in(_GAPS), None)
     numbers = known.cast(pl.Float64, strict=False)
@@ -362,7 +358,7 @@ def _likeliest_values(column: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _first_odd(column: pl.Series) -> int:
-    """Index of the first cell that is not what most cells are; if all are, the first known one."""
+    """Index of the first cell that does not fit the rest; if all fit, the first known one."""
     if column.dtype != pl.String:
         return first_true(column.is_not_null())
     known, values = _likeliest_values(column)
@@ -370,12 +366,11 @@ def _first_odd(column: pl.Series) -> int:
 
 
 def _odd_among_values(column: pl.Series) -> int | None:
-    """Index of the first odd cell, if more than half are numbers, truth values or dates."""
+    """Index of the first odd cell, if most are numbers, truth values or dates."""
     if column.dtype != pl.String or 2 * _likeliest_values(column)[1].null_count() >= len(column):
         return None
     return _first_odd(column)
 
 
 def _ignore(name: str) -> str:
-    """The option that leaves a column out."""
     return f"--ignore {shlex.quote(quote_name(name))}"

@@ -1,4 +1,4 @@
-"""Files that commands read: formats, names, pipes, and errors of the system as sentences."""
+"""Files that commands read: formats, names, pipes, and system errors as sentences."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,7 +33,7 @@ TEXT = ("csv", "tsv", "txt", "jsonl")
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a file, which is opened like the file."""
+    """Some rows in a file, opened like the file."""
 
     path: str
     start: int = 0
@@ -48,15 +48,16 @@ Source = str | os.PathLike[str]  # a file, some rows of one, or - for standard i
 
 
 def format_of(path: str, *, output: bool = False, default: str | None = None) -> str:
-    """Format of a file by its extension, and of standard input and pipes by their first bytes.
-
-    Other extensions have the ``default``, or are an error.
-    """
+    """Format by extension, else the ``default``; for standard input and pipes, by first bytes."""
     if output and path == "-":
         return "csv"
     pipe = not (default or output or Path(path).suffix or Path(path).is_file())  # /dev/fd/63
     if path == "-" or pipe:
-        return _sniff(locate(path)[0])
+        with open(locate(path)[0], "rb") as file:
+            start = file.read(64)
+        if start.startswith((b"PAR1", b"ARROW1")):
+            return "parquet" if start.startswith(b"PAR1") else "arrow"
+        return "jsonl" if start.lstrip().startswith(b"{") else "txt"
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = suffixes[-1:] == [".gz"]
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]), default)
@@ -69,24 +70,13 @@ def format_of(path: str, *, output: bool = False, default: str | None = None) ->
     return found
 
 
-def _sniff(path: Path) -> str:
-    """Format of a file by its first bytes; commas or tabs are told apart by its header."""
-    with open(path, "rb") as file:
-        start = file.read(64)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith(b"ARROW1"):
-        return "arrow"
-    return "jsonl" if start.lstrip().startswith(b"{") else "txt"
-
-
 def is_address(source: Source) -> bool:
-    """Whether a source is a remote address, such as s3://bucket/scores.parquet."""
+    """Whether a source is remote, such as s3://bucket/scores.parquet."""
     return "://" in os.fspath(source)
 
 
 def find_files(text: str) -> list[str]:
-    """The files of a name, sorted: a file, a folder of Parquet files, or a pattern."""
+    """Sorted files for a name: a file, a folder with Parquet files, or a pattern."""
     is_folder = os.path.isdir(text)
     if not is_folder and not glob.has_magic(text):
         return [text]
@@ -98,7 +88,7 @@ def find_files(text: str) -> list[str]:
 
 
 def locate(source: Source) -> tuple[Path, str]:
-    """A file to read and its name in messages; of a pipe, which is read more than once, a copy."""
+    """A file to read and its name in messages; a pipe is copied, to be read more than once."""
     text = os.fspath(source)
     if text == "-":
         if sys.stdin is None:
@@ -127,18 +117,16 @@ def _spool(source: BinaryIO | str, name: str) -> Path:
     with file_errors(name, "cannot be copied to the folder for temporary files"):
         copy = Path(tempfile.gettempdir()) / f"deciban-{secrets.token_hex(8)}"
         cleanup.callback(copy.unlink, missing_ok=True)  # first: a signal may come at any time
-        with open(copy, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            if isinstance(source, str):
-                with open(source, "rb") as pipe:
-                    shutil.copyfileobj(pipe, file, 1 << 20)
-            else:
-                shutil.copyfileobj(source, file, 1 << 20)
+        private = partial(os.open, mode=0o600)
+        pipe = open(source, "rb") if isinstance(source, str) else nullcontext(source)  # noqa: SIM115
+        with open(copy, "xb", opener=private) as file, pipe as content:
+            shutil.copyfileobj(content, file, 1 << 20)
     return copy
 
 
 @contextmanager
 def file_errors(name: str, problem: str) -> Iterator[None]:
-    """Turn errors of polars and the system into a sentence: the file, the problem, the reason."""
+    """Turn polars and system errors into a sentence: the file, the problem, the reason."""
     try:
         with _silence_stderr():
             yield
@@ -152,7 +140,7 @@ def file_errors(name: str, problem: str) -> Iterator[None]:
 
 @contextmanager
 def _silence_stderr() -> Iterator[None]:
-    """Let nothing below Python print: Rust prints a trace of each of its panics."""
+    """Silence code below Python: Rust prints a trace at each panic."""
     try:
         saved = os.dup(2)
     except OSError:  # closed: nothing can be printed there
@@ -169,6 +157,6 @@ def _silence_stderr() -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of a message, short enough for a sentence."""
+    """The first line in a message, short enough for a sentence."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return shorten(line, 160).rstrip(".")

@@ -1,4 +1,4 @@
-"""Columns that name samples, groups and items: designs, and the same samples of several systems."""
+"""Columns that name samples, groups and items; matching samples across systems."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _FEWEST = 10  # groups below which resampling them says little
 
 
 def design_columns(options: AssessmentOptions) -> list[tuple[str, str | None]]:
-    """Options that name columns of the design, and the column that each names."""
+    """Options that name design columns, each with its column."""
     option = "--group" if len(options.shared_columns) == 1 else "--items"
     return [(option, name) for name in options.shared_columns]
 
 
 def design_settings(options: AssessmentOptions, beside: pl.DataFrame) -> dict[str, Any]:
-    """Groups or items of the samples for an assessment."""
+    """Groups or items for an assessment."""
     columns = [beside[name] for name in options.shared_columns]
     if len(columns) == 1:
         return {"groups": _encode(columns, "--group")[0]}
@@ -57,7 +57,7 @@ def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
 
 
 def check_identifiers(column: pl.Series, option: str, start: int = 0) -> None:
-    """Raise unless each row has an identifier; ``start`` rows of the table come before."""
+    """Raise unless each row has an identifier; ``start`` table rows come before."""
     empty = column.cast(pl.String).fill_null("") == ""
     if empty.any():
         row = start + first_true(empty)
@@ -69,7 +69,7 @@ def check_identifiers(column: pl.Series, option: str, start: int = 0) -> None:
 
 
 def find_identifiers(names: Sequence[str]) -> list[str]:
-    """Columns that seem to name the two items of each comparison, or the group of each sample."""
+    """Columns that seem to name the two items in each comparison, or the group."""
     lower = {name.strip().lower(): name for name in names}
     sides = [
         [name for name in lower if re.fullmatch(rf"({words})([ _-]?{_THING})?", name)]
@@ -86,7 +86,7 @@ def find_identifiers(names: Sequence[str]) -> list[str]:
 
 
 def design_note(identifiers: pl.DataFrame) -> list[str]:
-    """A question for the design, if identifiers recur in a table."""
+    """A note that asks for the design, if identifiers recur."""
     if identifiers.width == 0 or any(dtype.is_float() for dtype in identifiers.dtypes):
         return []
     names = identifiers.columns
@@ -109,7 +109,7 @@ def design_note(identifiers: pl.DataFrame) -> list[str]:
 def match_all(
     scored: list[LabelledScores], names: list[str], id_column: str | None
 ) -> list[LabelledScores]:
-    """The same samples of all systems in the order of the first."""
+    """All systems in the row order of the first."""
     if id_column is not None:
         scored = [replace(one, ids=one.beside.select(id_column)) for one in scored]
     first, *others = scored
@@ -118,7 +118,7 @@ def match_all(
 
 
 def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -> LabelledScores:
-    """The second system in the order of the first; samples and truth must be the same."""
+    """The second system in the row order of the first; samples and truth must be equal."""
     if first.classes != second.classes:
         raise InputError(
             f"{a} and {b} have different classes: {join_words(first.classes, 5)} and "
@@ -166,7 +166,7 @@ def require_same_order(tables: Sequence[Source], columns: Sequence[ScoreColumns]
 
 
 def find_rows(here: pl.DataFrame, there: pl.DataFrame, a: str, b: str) -> NDArray[np.intp]:
-    """Rows of the second table in the order of the first; their samples must be the same."""
+    """Row indices that put the second table in the order of the first; samples must be equal."""
     frames = []
     for ids, source in ((here, a), (there, b)):
         empty = len(ids) - len(ids.drop_nulls())

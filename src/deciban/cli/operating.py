@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,9 @@ _HOW_COSTS = "Write true class > decided class = cost"
 def parse_prior(
     text: str | None, option: str, classes: Classes, counts: Sequence[float] | None = None
 ) -> dict[Hashable, float] | None:
-    """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), or ``empirical`` (from the counts).
+    """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), ``empirical`` (counts), or a table.
 
-    A name with a comma is written in double quotes. One class may be left out and gets the rest.
-    The text may also name a table of classes and probabilities.
+    Names with commas are in double quotes. One class may be left out and gets the rest.
     """
     if text is None or text == "uniform":
         return None
@@ -86,43 +85,14 @@ def _split_shares(
 
 
 def setting_files(*texts: str | None) -> list[str]:
-    """Priors and costs that name a file."""
     return [text for text in texts if text and is_file(text)]
 
 
 def is_file(text: str) -> bool:
-    """Whether a text names a file."""
     try:
         return Path(text).is_file()
     except (OSError, ValueError):  # it cannot be the name of a file
         return False
-
-
-def _split_pairs(
-    text: str, option: str, classes: Classes, empirical: bool
-) -> list[tuple[str, object]]:
-    pairs: list[tuple[str, object]] = []
-    for part in split(text):
-        name, equals, number = unquote(part).rpartition("=")
-        if not equals:
-            words = "'uniform', 'empirical'" if empirical else "'uniform'"
-            raise InputError(
-                f"{option} must be like '{_example_prior(classes)}', {words} or a table of classes "
-                f"and probabilities; got {quote(text)}. Write a probability for each class, names "
-                f"with commas in double quotes."
-            )
-        pairs.append((unquote(name), number))
-    return pairs
-
-
-def _read_pairs(text: str, option: str) -> list[tuple[str, object]]:
-    frame = read_table(text)
-    if frame.width != 2:
-        raise InputError(
-            f"{option} must be a table of two columns, classes and probabilities; {text} has "
-            f"{frame.width}. Leave out the others."
-        )
-    return [(str(name), number) for name, number in frame.iter_rows()]
 
 
 def parse_costs(text: str | None, classes: Classes) -> NDArray[np.float64] | None:
@@ -153,18 +123,17 @@ def parse_costs(text: str | None, classes: Classes) -> NDArray[np.float64] | Non
 def _find_error(pair: str, classes: Classes) -> tuple[Hashable, Hashable]:
     """The true and the decided class; classes may have > in their names."""
     words = split(pair, ">")
+    if len(words) == 1 and unquote(pair) != pair:  # all of it in quotes
+        return _find_error(unquote(pair), classes)
     if len(words) == 1:
-        if unquote(pair) != pair:  # all of it in quotes
-            return _find_error(unquote(pair), classes)
         raise InputError(f"--costs must close its quotes; got {quote(pair)}. {_HOW_COSTS}.")
-    sides = [[unquote(">".join(words[:k])), unquote(">".join(words[k:]))]
-             for k in range(1, len(words))]  # fmt: skip
+    cuts = range(1, len(words))
+    sides = [[unquote(">".join(part)) for part in (words[:k], words[k:])] for k in cuts]
     names = {str(label) for label in classes}
     known = [both for both in sides if {side.strip() for side in both} <= names]
     if len(known) > 1:
         raise InputError(
-            f"--costs must be unambiguous; {quote(pair)} can be read in {len(known)} ways. Give a "
-            f"table of costs."
+            f"--costs {quote(pair)} can be read in {len(known)} ways. Give a table of costs."
         )
     truth, decision = (find_class(side, "--costs", classes) for side in (known or sides)[0])
     return truth, decision
@@ -226,7 +195,6 @@ def decision_columns(
 def describe_decisions(
     prior: dict[Hashable, float] | None, costs: NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """The prior and costs of decisions as plain data."""
     return {
         "prior": None if prior is None else list(prior.values()),
         "costs": None if costs is None else costs.tolist(),
@@ -234,7 +202,6 @@ def describe_decisions(
 
 
 def find_class(text: str, option: str, classes: Classes) -> Hashable:
-    """The class of this name."""
     wanted = text.strip()
     for label in classes:
         if str(label) == wanted or (isinstance(label, bool) and str(label).lower() == wanted):
@@ -262,7 +229,7 @@ def _parse_number(value: object, option: str, text: str) -> float:
 
 
 def _example_prior(classes: Classes) -> str:
-    """A prior as it could be written; all of it where the classes are few."""
+    """An example prior, shortened if there are many classes."""
     each = round(1 / len(classes), 3)
     shares = [*[each] * (len(classes) - 1), 1 - each * (len(classes) - 1)]
     pairs = [f"{quote_name(label)}={p:.3g}" for label, p in zip(classes, shares, strict=True)]
@@ -274,7 +241,7 @@ def _example_cost(classes: Classes) -> str:
 
 
 def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
-    """A tree over the classes, from nested JSON or a table of children and their parents."""
+    """A tree over the classes, from nested JSON or a table of children and parents."""
     from deciban.hierarchy import Hierarchy
 
     if not is_file(text):
@@ -282,48 +249,37 @@ def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
             f"{_TREE} must name a file; got {quote(text)}. Give JSON such as "
             f'{{"mammal": ["cat", "dog"], "bird": "bird"}}, or a table of child and parent.'
         )
-    if text.lower().endswith(".json"):
-        tree = _build_tree(text, Hierarchy, _read_json(text))
-    else:
-        tree = _build_tree(text, Hierarchy.from_pairs, _read_tree(text))
-    inner = set(tree.inner_nodes)
-    names = {str(one) for one in classes}
-    for node in tree.inner_nodes:
-        if str(node) in names:  # an answer would not say which of the two is meant
-            raise InputError(
-                f"{_TREE} {text} has children below {quote(str(node))}, which is a class. Rename "
-                "the node."
-            )
-    option = f"{_TREE} {text}"
-    label = {
-        node: node if node in inner else find_class(str(node), option, classes)
-        for node in tree.nodes
-    }
-    missing = [quote_name(one) for one in classes if one not in label.values()]
-    if missing:
-        raise InputError(f"{option} lacks the class {join_words(missing, 5)}. Add it.")
-    pairs = [(label[node], tree.parent(node)) for node in tree.nodes[1:]]
-    return _build_tree(text, Hierarchy.from_pairs, pairs)
+    is_json = text.lower().endswith(".json")
+    content = _read_json(text) if is_json else _read_tree(text)
+    try:
+        tree = Hierarchy(content) if is_json else Hierarchy.from_pairs(content)
+        names = {str(one) for one in classes}
+        for node in tree.inner_nodes:
+            if str(node) in names:  # an answer would not say which of the two is meant
+                raise InputError(f"{quote(str(node))} has children but is a class. Rename it.")
+        inner = set(tree.inner_nodes)
+        label = {
+            node: node if node in inner else find_class(str(node), "each leaf", classes)
+            for node in tree.nodes
+        }
+        missing = [quote_name(one) for one in classes if one not in label.values()]
+        if missing:
+            raise InputError(f"lacks the class {join_words(missing, 5)}. Add it.")
+        return Hierarchy.from_pairs([(label[node], tree.parent(node)) for node in tree.nodes[1:]])
+    except InputError as error:
+        raise InputError(f"{_TREE} {text}: {error}") from None
 
 
 def answer_columns(
     evidence: Evidence, prior: Prior, hierarchy: Hierarchy, confidence: float
 ) -> dict[str, Any]:
-    """The node that each row supports and its posterior, by the name of the column to add."""
+    """Columns to add by name: the node that each row supports and its posterior."""
     answers = hierarchy.decide(evidence, prior, confidence=confidence)
     place = {node: k for k, node in enumerate(hierarchy.nodes)}
     at = np.array([place[answer] for answer in answers.tolist()], dtype=np.intp)
     posterior = hierarchy.posterior(evidence, prior)[np.arange(len(at)), at]
     names = pl.Series([str(node) for node in hierarchy.nodes])  # one copy of each, however long
     return {"answer": names.gather(at), "answer_posterior": posterior}
-
-
-def _build_tree(text: str, make: Callable[[Any], Hierarchy], tree: Any) -> Hierarchy:
-    """The tree of a file; errors name the file."""
-    try:
-        return make(tree)
-    except InputError as error:
-        raise InputError(f"{_TREE} {text}: {error}") from None
 
 
 def _read_json(text: str) -> Any:

@@ -1,7 +1,7 @@
-"""Files and folders to write: checked before any work, and written whole or not at all.
+"""Output files and folders: checked before any work, and written completely or not at all.
 
-A folder has a part for each part of the input, and a manifest, which says what the parts are made
-of before the first one is written. A run that was killed goes on with the parts that are not there.
+A folder has one part per input part, and a manifest written first that describes them. A run that
+was killed continues with the missing parts.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ def _check_writable(path: Path, force: bool, option: str) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder that --output names, if it does not exist."""
     with file_errors(f"--output {folder}", "cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -150,7 +149,7 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
 
 @contextmanager
 def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
-    """Parquet and Arrow cannot be appended to: what exceeds memory waits in a folder."""
+    """Parquet and Arrow cannot be appended to: rows that exceed memory wait in a folder."""
     held: list[pl.DataFrame] = []
     spilled: list[pl.LazyFrame] = []
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
@@ -213,7 +212,7 @@ def require_output(
 
 
 def split_files(job: Job, files: Sequence[str], output: str) -> list[Source]:
-    """The parts of the files for an output in a folder; for one in a file, the file."""
+    """Input parts if the output is a folder, else the files themselves."""
     if not is_folder(output):
         return [*files]
     tables = [job.open(file) for file in files]
@@ -225,9 +224,9 @@ def write_output(
     workers: Workers, job: Job, parts: Sequence[Source], output: str, plan: Mapping[str, Any],
     *, force: bool,
 ) -> Counter[Hashable]:  # fmt: skip
-    """Write what a job makes of the parts, and count: "rows", and what the job counts.
+    """Run a job on the parts, write its frames, and count "rows" and the job's own counts.
 
-    Of a folder, parts that an earlier run has written stay, if it had the same ``plan``.
+    In a folder, parts from an earlier run with the same ``plan`` stay.
     """
     if not is_folder(output):
         return _write_table(job, parts[0], output, force=force)
@@ -277,7 +276,7 @@ def _write_table(job: Job, source: Source, target: str, *, force: bool) -> Count
 def _write_part(
     job: Job, folder: str, item: tuple[str, Source]
 ) -> tuple[Counter[Hashable], list[Warning | str]]:
-    """Counts of a part, which is written unless it is there, and what there is to note."""
+    """Write a part unless it exists; its counts and warnings."""
     name, part = item
     path = Path(folder, name)
     counts = _count_rows(job, path, getattr(part, "rows", None))
@@ -290,7 +289,7 @@ def _write_part(
 
 
 def _count_rows(job: Job, path: Path, rows: int | None) -> Counter[Hashable] | None:
-    """Counts of a part that is there and whole; None of any other."""
+    """Counts for a complete part; None for any other."""
     if not path.exists():
         return None
     try:
@@ -308,7 +307,7 @@ def _claim_folder(
     workers: Workers, folder: Path, plan: Mapping[str, Any], manifest: Mapping[str, Any], *,
     force: bool,
 ) -> None:  # fmt: skip
-    """Make the folder with its manifest, or raise unless it is that of an earlier run."""
+    """Make the folder with its manifest, or raise unless an equal earlier run made it."""
     plan = json.loads(json.dumps(plan))
     earlier = _read_manifest(folder)
     if earlier is None and folder.is_dir() and any(folder.iterdir()):

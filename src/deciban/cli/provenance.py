@@ -30,7 +30,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 
 
 def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
-    """Name, SHA-256 and size of each file."""
+    """Name, SHA-256 and size for each file."""
     from deciban.cli.files import file_errors, locate
 
     found = []
@@ -49,7 +49,7 @@ def describe_run(
     scored: Iterable[tuple[str, LabelledScores | ScoreParts]] = (),
     **settings: Any,
 ) -> dict[str, Any]:
-    """How a result came about, as plain data: the scores of each source and the settings."""
+    """The command, versions, inputs, scores and settings as plain data."""
     import platform
     from importlib.metadata import version
 
@@ -85,7 +85,6 @@ class Criterion(NamedTuple):
     limit: float
 
     def judge(self, assessment: Assessment) -> dict[str, Any]:
-        """What was found, and whether it passes."""
         from deciban._markup import to_plain
         from deciban.assessment.quantities import hint_replacement
 
@@ -117,7 +116,7 @@ class Criterion(NamedTuple):
 
 
 def parse_criteria(texts: Iterable[str]) -> list[Criterion]:
-    """Criteria such as ``cllr<0.1`` or ``eer.high<2%``, of which a text may hold several."""
+    """Criteria such as ``cllr<0.1`` or ``eer.high<2%``, separated by commas."""
     criteria = []
     for text in (part for several in texts for part in split(several)):
         found = _CRITERION.fullmatch(text)

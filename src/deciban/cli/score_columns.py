@@ -1,4 +1,4 @@
-"""Columns of scores: which columns of a table they are, how a file stores them, what they say."""
+"""Score columns: finding them, storing them with a calibrator, and their evidence."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ _KEY = "scores"  # where a calibrator's file stores its columns
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of scores and what they hold, as a calibrator's file stores them.
-
-    There is one column of LLRs, or one for each class in the order of the sorted classes.
-    """
+    """One LLR column, or one column per sorted class, as a calibrator's file stores them."""
 
     kind: str  # "llr", "trials", "log-likelihoods" or "posteriors"
     columns: tuple[str, ...]
@@ -41,20 +38,18 @@ class ScoreColumns:
 
     @property
     def nats(self) -> float:
-        """Nats in one unit of the logarithms."""
+        """Nats per unit of the logarithm."""
         return 1.0 if self.base == "e" else math.log(int(self.base))
 
     @property
     def is_llr(self) -> bool:
-        """Whether the scores are LLRs of two classes."""
         return self.kind in ("llr", "trials")
 
     def favored_first(self, classes: Sequence[Any]) -> tuple[Any, Any]:
-        """Of two classes, the one that LLRs favor and the other."""
+        """The class that LLRs favor, and the other."""
         return classes[self.positive], classes[1 - self.positive]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a calibrator's file."""
         prior = None if self.prior is None else list(self.prior)
         return {_KEY: {**vars(self), "columns": list(self.columns), "prior": prior}}
 
@@ -86,13 +81,13 @@ class ScoreColumns:
         )
 
     def values(self, frame: pl.DataFrame, source: str, start: int = 0) -> Floats:
-        """The scores as numbers; ``start`` rows of the table came before the frame."""
+        """The scores as numbers; ``start`` table rows come before the frame."""
         return np.column_stack(
             [parse_numbers(Column(frame[name], source, start)) for name in self.columns]
         )
 
     def evidence(self, values: Floats, classes: Labels, source: str, start: int = 0) -> Evidence:
-        """The evidence in scores. Of two classes, the one that LLRs favor is the second."""
+        """The evidence in scores; with two classes, LLRs favor the second."""
         if self.is_llr:
             return Evidence.from_llr(values[:, 0] * self.nats, *self.favored_first(classes))
         if self.kind == "posteriors":
@@ -110,20 +105,19 @@ class ScoreColumns:
         return Evidence.from_scores(values * self.nats, classes)
 
     def added_names(self, classes: Labels) -> list[str]:
-        """Names of the calibrated columns."""
         if self.is_llr:
             return [f"{CALIBRATED}{self.columns[0]}"]
         return [f"{CALIBRATED}{label}" for label in classes]
 
     def calibrate(self, calibrator: Any, evidence: Any) -> Floats:
-        """Values of the calibrated columns, in the base of the scores."""
+        """Calibrated scores in the base of the scores."""
         if not self.is_llr:
             return np.asarray(calibrator.transform(evidence) / self.nats)
         llr = calibrator.evidence(evidence).llr(*self.favored_first(calibrator.classes_.tolist()))
         return np.asarray(llr[:, None] / self.nats)
 
     def interval(self, calibrator: Any, evidence: Any, confidence: float) -> tuple[Floats, Floats]:
-        """Ends of the intervals of the calibrated columns, in the base of the scores."""
+        """Interval ends for calibrated scores, in their base."""
         D = len(calibrator.classes_)
         contrasts = np.eye(D) - 1 / D
         if self.is_llr:
@@ -136,7 +130,7 @@ class ScoreColumns:
 def find_columns(
     options: ScoreOptions, table: Table, labels: Labels, counts: Sequence[int], *, calibrated: bool
 ) -> ScoreColumns:
-    """The columns of a table that hold scores; ``counts`` are samples of each class."""
+    """The score columns in a table; ``counts`` has the samples in each class."""
     if options.llr is not None:
         return llr_columns("llr", table.require_column(options.llr, "--llr"), labels, options)
     free = not options.pattern and not options.posteriors
@@ -164,7 +158,7 @@ def find_columns(
 
 
 def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
-    """The column of LLRs of two classes, and which one they favor."""
+    """The LLR column for two classes, and the class that it favors."""
     if len(labels) != 2:
         raise InputError(
             f"{quote(column)} is an LLR of two classes, and there are {len(labels):,}: "
@@ -213,10 +207,8 @@ def describe_columns(
     """Which column was taken, and which class it favors."""
     names, notes = columns.columns, []
     calibrated = all(name.startswith(CALIBRATED) for name in names) and not options.llr
-    before = "--llr '*'"
-    if columns.is_llr:
-        before = f"--llr {quote_name(names[0].removeprefix(CALIBRATED))}"
-    remedy = f" They are calibrated; {before} takes those before calibration."
+    before = quote_name(names[0].removeprefix(CALIBRATED)) if columns.is_llr else "'*'"
+    remedy = f" They are calibrated; --llr {before} takes those before calibration."
     if columns.is_llr:
         assumed = options.positive is None and fold_key_word(str(classes[1])) != "target"
         why = " (by its name; --truth COLUMN=CLASS changes it)" * assumed
@@ -236,26 +228,26 @@ def refuse_probabilities(values: Floats) -> None:
     """Raise on values that are positive and sum to one in every row, as logarithms do not."""
     if values.min() < 0 or np.isinf(values).any() or not (values % 1 > 0).any():
         return
-    for total in (1, 100):
-        if (np.abs(values.sum(axis=1) / total - 1) <= _rounding(values)).all():
-            raise InputError(
-                f"The columns seem to be posteriors, not log-likelihoods: they are positive and "
-                f"sum to {total} in every row. Pass --posteriors and the prior that they contain."
-            )
+    if whole := _common_sum(values):
+        raise InputError(
+            f"The columns seem to be posteriors, not log-likelihoods: they are positive and "
+            f"sum to {whole} in every row. Pass --posteriors and the prior that they contain."
+        )
 
 
-def _rounding(values: Floats) -> float:
-    """Rounding error in sums of posteriors with two decimals: half a hundredth for each."""
-    return min(0.006 * values.shape[1], 0.05)
+def _common_sum(values: Floats) -> int | None:
+    """1 or 100 if all rows sum to it, up to rounding to two decimals."""
+    rounding = min(0.006 * values.shape[1], 0.05)
+    sums = values.sum(axis=1)
+    return next((n for n in (1, 100) if (np.abs(sums / n - 1) <= rounding).all()), None)
 
 
 def _normalize_posteriors(values: Floats, floor: float | None, source: str, start: int) -> Floats:
     """Posteriors that sum to one, from percentages or rounded ones; none is below the floor."""
     total = values.sum(axis=1, keepdims=True)
-    for whole in (1.0, 100.0):
-        if (np.abs(total / whole - 1) <= _rounding(values)).all():
-            values = values / total if floor is None else np.maximum(values / total, floor)
-            return np.asarray(values / values.sum(axis=1, keepdims=True))
+    if _common_sum(values):
+        values = values / total if floor is None else np.maximum(values / total, floor)
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
     whole = 100.0 if abs(float(np.median(total)) - 100) < 50 else 1.0
     row = int(np.argmax(np.nan_to_num(np.abs(total / whole - 1), nan=np.inf)))
     raise TableError(

@@ -39,12 +39,10 @@ class ScoreParts:
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """The classes; of two, LLRs favor the second."""
         return self.partitions.classes
 
     @property
     def n_samples(self) -> int:
-        """Number of rows that are used."""
         return sum(self.counts)
 
     @property
@@ -79,7 +77,7 @@ def open_score_parts(
     source: str, options: ScoreOptions, group: str | None, workers: Workers, *,
     calibrated: bool = True,
 ) -> ScoreParts:  # fmt: skip
-    """The scores of Parquet files; ``group`` names the column of the groups of samples."""
+    """Scores in Parquet files; ``group`` names the group column."""
     files = _find_addresses(source) if is_address(source) else find_files(source)
     if not is_address(source):
         workers.require_files(files)
@@ -119,7 +117,6 @@ def _note_design(table: Table, reader: ScoreReader) -> tuple[str, ...]:
 
 
 def _find_addresses(source: str) -> list[str]:
-    """The files of a remote address."""
     if not glob.has_magic(source):
         return [source]
     try:
@@ -143,7 +140,7 @@ def select_fold(data: Partitions, fold: int) -> Partitions:
 
 
 def calibrate_folds(data: Partitions, calibrators: Sequence[Any]) -> Partitions:
-    """The samples of each fold, calibrated by the calibrator that was fitted without it."""
+    """Each fold, calibrated by the calibrator that was fitted without it."""
     return replace(data, read=partial(_calibrate, data.read, (*calibrators,), data.classes))
 
 

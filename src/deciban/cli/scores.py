@@ -1,4 +1,4 @@
-"""Scores whose truth is known: the rows of a table, or of one of its parts."""
+"""Labeled scores from a table or a part."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from deciban.metrics.partitions import Rows, hash_numbers, hash_texts, llr_of_tw
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """Evidence, and the true class of each row as an index among the evidence's classes.
+    """Evidence, and the true class in each row as an index among the evidence's classes.
 
-    Beside them are further columns that were asked for, columns that name the samples (``ids``) and
-    columns that seem to name what samples share (``identifiers``).
+    Further columns: requested ones, ``ids`` that name samples, and ``identifiers`` that samples
+    seem to share.
     """
 
     codes: NDArray[np.intp]
@@ -57,26 +57,21 @@ class LabelledScores:
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """The classes; of two, LLRs favor the second."""
         return self.evidence.classes
 
     @property
     def n_samples(self) -> int:
-        """Number of rows that are used."""
         return len(self.codes)
 
     @property
     def y_true(self) -> np.ndarray:
-        """The true classes."""
         return label_array(self.evidence.classes)[self.codes]
 
     @property
     def counts(self) -> list[int]:
-        """Number of rows of each class."""
         return np.bincount(self.codes, minlength=self.evidence.n_classes).tolist()
 
     def take(self, rows: NDArray[np.intp]) -> Self:
-        """The scores in this order."""
         frames = {"beside": self.beside, "ids": self.ids, "identifiers": self.identifiers}
         taken: dict[str, Any] = {k: frame[rows] for k, frame in frames.items() if frame.width}
         return replace(self, codes=self.codes[rows], evidence=self.evidence[rows], **taken)
@@ -86,11 +81,10 @@ def read_scores(
     source: str, options: ScoreOptions, beside: Sequence[tuple[str, str | None]] = (), *,
     calibrated: bool = True,
 ) -> LabelledScores:  # fmt: skip
-    """The truth and the evidence of a table, or of trial lists.
+    """Truth and evidence from a table or trial lists.
 
-    ``beside`` holds options and the further column that each names; None names none. If a table
-    has scores and what `deciban apply` made of them, ``calibrated`` takes the latter, unless the
-    options name a column.
+    ``beside`` holds options and the further column that each names, if any. ``calibrated`` prefers
+    the columns that `deciban apply` added, unless the options name a column.
     """
     more = [(option, name) for option, name in beside if name is not None]
     if _are_trials(source, options):
@@ -154,7 +148,7 @@ def combine(
     values: Floats, labels: Labels, codes: NDArray[np.intp], columns: ScoreColumns, source: str,
     start: int = 0,
 ) -> LabelledScores:  # fmt: skip
-    """Scores beside their labels; ``start`` rows of the table came before them."""
+    """Scores with their labels; ``start`` table rows come before them."""
     if columns.kind == "log-likelihoods":
         refuse_probabilities(values)
     evidence = columns.evidence(values, labels, source, start)
@@ -169,12 +163,12 @@ def combine(
 def measure_columns(
     frame: pl.DataFrame, names: Sequence[str], source: str, start: int = 0
 ) -> dict[str, Floats]:
-    """Quality measures of each row, by the name of their column."""
+    """Quality measures by column name."""
     return {name: parse_numbers(Column(frame[name], source, start)) for name in names}
 
 
 def read_conditions(column: pl.Series) -> np.ndarray:
-    """The condition of each row; whole numbers are in their order, and empty cells are one."""
+    """The condition in each row: whole numbers, or text with empty cells as one condition."""
     text = column.cast(pl.String)
     numbers = text.cast(pl.Int64, strict=False)
     if not numbers.has_nulls() and (numbers.cast(pl.String) == text).all():
@@ -184,7 +178,7 @@ def read_conditions(column: pl.Series) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ScoreReader:
-    """Reads the truth and the scores of a table; it goes to workers."""
+    """Reads truth and scores from a table; picklable, for workers."""
 
     columns: ScoreColumns
     labels: Labels
@@ -196,7 +190,7 @@ class ScoreReader:
     def read(
         self, table: Table, beside: Sequence[str]
     ) -> tuple[NDArray[np.intp], Floats, pl.DataFrame]:
-        """The class of each row, its scores, and further columns."""
+        """The class and scores in each row, and further columns."""
         places = pl.Series(self.codes, dtype=pl.Int64)
         codes, values, frames = [], [], []
         start = table.first
@@ -213,7 +207,7 @@ class ScoreReader:
         return np.concatenate(codes), np.concatenate(values), pl.concat(frames)
 
     def __call__(self, item: tuple[Part, int]) -> Rows:
-        """The samples of a part, whose first has this number among all."""
+        """Samples in a part, given the number of its first row among all."""
         part, number = item
         table = open_table(part)
         beside = [] if self.group is None else [self.group]
@@ -235,7 +229,7 @@ class ScoreReader:
 def open_reader(
     tables: Sequence[Table], options: ScoreOptions, source: str, calibrated: bool
 ) -> tuple[ScoreReader, list[int]]:
-    """A reader of tables with the same columns, and the number of samples of each class."""
+    """A reader for tables with equal columns, and the number of samples per class."""
     table = tables[0]
     roles = find_roles(table, options.llr, calibrated)
     by_name = options.truth is None and roles.keys() >= {"label", "score"}

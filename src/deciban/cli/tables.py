@@ -1,7 +1,7 @@
-"""Tables to read: CSV, TSV, JSON lines, Parquet and Arrow files, pipes, and standard input.
+"""Read tables from CSV, TSV, JSON lines, Parquet and Arrow files, pipes, and standard input.
 
-Cells of CSV and TSV are text as it is written: columns that are carried along come out unchanged,
-and numbers are converted by those who need them. JSON lines, Parquet and Arrow keep their types.
+CSV and TSV cells stay text, so that extra columns come out unchanged; callers convert numbers. JSON
+lines, Parquet and Arrow keep their types.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
 
 
 class Table:
-    """A table in a file, read as often as needed and a few rows at a time.
+    """A table in a file, read in batches as often as needed.
 
-    The ``reader`` has the ``name`` of the file in messages, ``read_schema()``, and
-    ``frames(schema, columns)``, which gives rows in frames of any size.
+    The ``reader`` has a ``name`` for messages, ``read_schema()``, and ``frames(schema, columns)``,
+    which yields frames with any number of rows.
     """
 
     def __init__(self, reader: Any, path: Path) -> None:
@@ -42,16 +42,15 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, in their order."""
         return list(self.schema)
 
     @property
     def height(self) -> int | None:
-        """Number of rows of a Parquet or an Arrow file; None of others, which are read to tell."""
+        """Number of rows in a Parquet or Arrow file; None for text, which has to be read."""
         return getattr(self.reader, "height", None)
 
     def split(self, rows: int) -> list[Part]:
-        """Parts of the file with at most so many rows each; a file of text is one part."""
+        """Parts with at most ``rows`` rows each; a text file is one part."""
         path = self.name if is_address(self.name) else os.path.abspath(self.path)
         n = self.height
         if n is None:
@@ -59,7 +58,6 @@ class Table:
         return [Part(path, k, min(rows, n - k), self.name) for k in range(0, max(n, 1), rows)]
 
     def error(self, sentence: str, column: str = "") -> TableError:
-        """An error about this table, or about a column of it."""
         return TableError(sentence, file=self.name, column=column)
 
     def _check_names(self, names: Sequence[str]) -> None:
@@ -77,7 +75,7 @@ class Table:
             raise self.error(f"has several columns named {join_words(map(quote, repeated))}.")
 
     def require_column(self, name: str | None, who: str) -> str:
-        """The name of a column, or an error that says who needs it and which one is nearest."""
+        """The column name if it exists, or an error that suggests the closest one."""
         if name is None:
             raise InputError(
                 f"{who} is missing. Name a column of {self.name}: {join_words(self.columns)}."
@@ -101,10 +99,7 @@ class Table:
     def batches(
         self, rows: int = 50_000, columns: Sequence[str] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """The rows, ``rows`` at a time: memory stays flat however long the table is.
-
-        At least one frame comes, so that a table without rows still has its columns.
-        """
+        """Frames with ``rows`` rows each; at least one, so an empty table keeps its columns."""
         wanted = self.columns if columns is None else list(dict.fromkeys(columns))
         for name in wanted:
             self.require_column(name, "this command")
@@ -138,12 +133,11 @@ def open_table(source: Source) -> Table:
 
 
 def read_table(source: Source) -> pl.DataFrame:
-    """All rows of a table."""
     return open_table(source).read()
 
 
 def check_same_columns(tables: Sequence[Table], names: Sequence[str] | None = None) -> None:
-    """Raise unless all tables have the same columns: names, types and order, or only some names."""
+    """Raise unless all tables agree in names, types and order, or in the types for ``names``."""
     first = tables[0]
     for table in tables[1:]:
         here, there = (
@@ -159,7 +153,6 @@ def check_same_columns(tables: Sequence[Table], names: Sequence[str] | None = No
 
 
 def empty_to_null(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with null in place of empty text."""
     text = pl.col(pl.String)
     return frame.with_columns(pl.when(text != "").then(text).name.keep())
 
@@ -167,7 +160,7 @@ def empty_to_null(frame: pl.DataFrame) -> pl.DataFrame:
 def _reslice(
     frames: Iterable[pl.DataFrame], rows: int, empty: pl.DataFrame
 ) -> Iterator[pl.DataFrame]:
-    """The same rows in frames of ``rows`` each, except for the last."""
+    """The same rows in frames with ``rows`` rows each, except for the last."""
     held, some = empty, False
     for frame in frames:
         held = pl.concat([held, frame])
@@ -181,7 +174,7 @@ def _reslice(
 
 
 class _Columnar:
-    """Rows of a Parquet or an Arrow file."""
+    """Read a Parquet or Arrow file."""
 
     def __init__(self, path: Path | str, name: str, kind: str, rows: Part) -> None:
         self._path, self.name, self._kind = path, name, kind
@@ -193,7 +186,6 @@ class _Columnar:
 
     @cached_property
     def height(self) -> int:
-        """Number of rows of the file."""
         with file_errors(self.name, self._damaged):
             return int(self._scan.select(pl.len()).collect().item())
 
@@ -204,10 +196,8 @@ class _Columnar:
             with file_errors(self.name, "cannot be read"), open(self._path, "rb") as file:
                 start = file.read(len(magic))
             if start != magic:
-                raise self._error(
-                    f"{f'is not {label}, as its name says' if start else 'is empty'}. "
-                    "Check the file, or rename it."
-                )
+                problem = f"is not {label}, as its name says" if start else "is empty"
+                raise TableError(f"{problem}. Check the file, or rename it.", file=self.name)
         with file_errors(self.name, self._damaged):
             schema = self._scan.collect_schema()
         return [(name, PLAIN.get(kind.base_type(), kind)) for name, kind in schema.items()]
@@ -215,19 +205,13 @@ class _Columnar:
     def frames(
         self, schema: dict[str, pl.DataType], columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        """These columns of all rows, in slices: polars reads only the row groups it needs."""
+        """These columns in slices; polars reads only the row groups it needs."""
         wanted = self._scan.select(pl.col(name).cast(schema[name]) for name in columns)
-        start = 0
-        while self._rows is None or start < self._rows:
-            most = _SLICE if self._rows is None else min(_SLICE, self._rows - start)
+        end = self.height if self._rows is None else self.first + self._rows
+        for start in range(self.first, end, _SLICE):
             with file_errors(self.name, self._damaged):
-                frame = wanted.slice(self.first + start, most).collect()
+                frame = wanted.slice(start, min(_SLICE, end - start)).collect()
+            if frame.height < min(_SLICE, end - start):
+                problem = "changed while it was being read. Run the command again."
+                raise TableError(problem, file=self.name)
             yield frame
-            start += frame.height
-            if frame.height < most:
-                break
-        if self._rows is not None and start < self._rows:
-            raise self._error("changed while it was being read. Run the command again.")
-
-    def _error(self, sentence: str) -> TableError:
-        return TableError(sentence, file=self.name)

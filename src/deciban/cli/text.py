@@ -1,7 +1,7 @@
-"""Tables of text, read by polars in blocks of whole records, with the checks it does not make.
+"""Text tables, read by polars in blocks with whole records, plus checks that polars lacks.
 
-Polars fills short rows with nulls without a word. In each block the separators are counted: if
-their number does not fit, the lines are checked one by one and the first bad one is named.
+Polars silently fills short rows with nulls. So the separators in each block are counted: if their
+number does not fit, the lines are checked one by one and the first bad one is named.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Schema = dict[str, pl.DataType]
 
 
 class TextFile:
-    """Records of UTF-8 text, packed with gzip or not."""
+    """UTF-8 text records, optionally compressed with gzip."""
 
     quotes: bool  # whether a newline between quotes is part of a cell
 
@@ -49,11 +49,10 @@ class TextFile:
         self.path, self.name = path, name
 
     def error(self, sentence: str, column: str = "") -> TableError:
-        """An error about this file, or about a column of it."""
         return TableError(sentence, file=self.name, column=column)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Whole records at a time, and the number of the line on which they start."""
+        """Blocks with whole records, each with its first line number."""
         line, rest = 1, b""
         for piece in self._pieces():
             rest += piece
@@ -75,7 +74,7 @@ class TextFile:
             yield line, self._check_utf8(rest, line) + b"\n"
 
     def _pieces(self) -> Iterator[bytes]:
-        """The bytes of the file, unpacked if its first two are those of gzip."""
+        """The bytes, decompressed if they start like gzip."""
         try:
             with open(self.path, "rb") as file:
                 size, zipped = os.fstat(file.fileno()).st_size, file.read(2) == b"\x1f\x8b"
@@ -131,7 +130,7 @@ class TextFile:
 
 
 class DelimitedText(TextFile):
-    """Cells of text. The separator is a comma or a tab, empty if the header decides."""
+    """CSV or TSV; an empty separator lets the header decide."""
 
     quotes = True
     has_header = True
@@ -150,7 +149,6 @@ class DelimitedText(TextFile):
         raise self.error("is empty. Check the file.")
 
     def split_header(self, text: str) -> list[str]:
-        """The names in the header."""
         if not self.separator:
             self.separator = "\t" if "\t" in text else ","
         self._check_separator(text)
@@ -176,7 +174,6 @@ class DelimitedText(TextFile):
             raise self.error(f"has {mark} between its columns, not {expected}. {remedy}.")
 
     def frames(self, schema: Schema, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """These columns of all rows, some at a time."""
         header = self.has_header
         for line, data in self.blocks():
             if header:
@@ -245,7 +242,7 @@ class DelimitedText(TextFile):
 
 
 def _header_span(data: bytes) -> tuple[int, int]:
-    """Start and end of the first line that is not empty; zeros if all are."""
+    """Start and end of the first line that is not empty; zeros if there is none."""
     start = len(data) - len(data.lstrip(b"\r\n"))
     if start == len(data):
         return 0, 0
@@ -261,7 +258,7 @@ class JSONLines(TextFile):
     quotes = False
 
     def read_schema(self) -> list[tuple[str, pl.DataType]]:
-        """The keys of all lines, each with a type that holds its values."""
+        """All keys, each with a type that holds its values."""
         empty = [self._parse(data, line, None).clear() for line, data in self.blocks()]
         if not empty:
             raise self.error("is empty. Write a JSON object on each line.")
@@ -275,7 +272,6 @@ class JSONLines(TextFile):
         return ((line, data) for line, data in super().blocks() if data.strip())
 
     def frames(self, schema: Schema, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """These columns of all rows, some at a time."""
         for line, data in self.blocks():
             yield self._parse(data, line, schema).select(columns)
 
@@ -293,7 +289,7 @@ class JSONLines(TextFile):
             ) from None
 
     def _check_lines(self, data: bytes, line: int) -> None:
-        """Raise on the first line that is not an object of plain values."""
+        """Raise on the first line that is not an object with plain values."""
         for number, text in enumerate(data.decode().split("\n"), line):
             if not text.strip():
                 continue

@@ -1,7 +1,7 @@
-"""Trial lists as in speaker recognition and forensics: scores of pairs, and a key with the labels.
+"""Trial lists as in speaker recognition and forensics: scores for pairs, and a key with labels.
 
-A list has one trial on each line, its fields separated by spaces, tabs or commas, or it is another
-table. Columns have the names that NIST gives them. Without a header, the contents decide.
+A list has one trial per line with fields separated by spaces, tabs or commas, or is another table.
+Columns have NIST's names. Without a header, the contents decide.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CALIBRATED = "calibrated_"  # prefix of the names of calibrated columns
 
 @dataclass(frozen=True)
 class TrialList:
-    """A list of trials; ``roles`` are the columns of the model, segment, score and label."""
+    """A trial list; ``roles`` maps model, segment, score and label to columns."""
 
     table: Table
     roles: dict[str, str]
@@ -63,9 +63,9 @@ class TrialList:
         )
 
     def read(self, *values: str, beside: Sequence[str] = ()) -> pl.DataFrame:
-        """Model and segment, if trials have these names, and values: label, score or both.
+        """Model and segment if named, then values (label, score or both), then ``beside`` columns.
 
-        Columns of ``beside`` that the list has come last, their names after "beside:".
+        The latter are named "beside:NAME"; ones that the list lacks are left out.
         """
         roles = {role: self.roles[role] for role in (*TRIAL, *values) if role in self.roles}
         known = self.roles | {name: name for name in self.table.columns}
@@ -84,7 +84,7 @@ class TrialList:
 
 
 class LabeledTrials(NamedTuple):
-    """Trials: a frame of label, score, model and segment, and columns "beside:NAME"."""
+    """Trials: a frame with label, score, model and segment, and columns "beside:NAME"."""
 
     frame: pl.DataFrame
     column: str  # name of the column of the scores
@@ -94,14 +94,13 @@ class LabeledTrials(NamedTuple):
 
 
 class _TrialText(DelimitedText):
-    """Lines of fields; without a header, their names are given, or field 1, field 2 and so on."""
+    """Lines with fields; without a header, names are given, or field 1, field 2 and so on."""
 
     def __init__(self, source: Source, column: str | None, names: Sequence[str] = ()) -> None:
         self._column, self._names = column, names
         super().__init__(*locate(source), "")
 
     def split_header(self, text: str) -> list[str]:
-        """The names of the fields."""
         self.separator = "," if "," in text else "\t"
         # names may hold spaces if tabs or commas separate them
         self.spaced = self.separator == "\t" and text.strip().count("\t") < 2
@@ -127,16 +126,16 @@ class _TrialText(DelimitedText):
 
 
 def is_usual_score(name: str) -> bool:
-    """Whether a column of this name is taken for the scores without being asked for."""
+    """Whether a column with this name is a score by default."""
     return name.strip().lower() in _NAMES["score"]
 
 
 def open_trial_list(
     source: Source, column: str | None = None, *, value: str = "score", calibrated: bool = False
 ) -> TrialList:
-    """The list in a file; ``column`` names the scores, which ``calibrated`` may take from two.
+    """The list in a file; ``column`` names the scores, and ``calibrated`` prefers calibrated ones.
 
-    The ``value`` that is needed, score or label, decides what three fields without a header are.
+    The ``value`` that is needed, score or label, settles three fields without a header.
     """
     if format_of(os.fspath(source), default="txt") not in ("csv", "tsv", "txt"):
         table = open_table(source)
@@ -153,7 +152,7 @@ def open_trial_list(
 
 
 def find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
-    """Which column of a table is what, by its name."""
+    """Columns by role, found by name."""
     by_lower = {name.strip().lower(): name for name in reversed(table.columns)}
     roles: dict[str, str] = {}
     for role, names in _NAMES.items():
@@ -171,7 +170,7 @@ def find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, 
 
 
 def find_calibrated(table: Table, usual: str) -> str | None:
-    """What `deciban apply` has made of the usual column of scores, or of the only one it took."""
+    """The column that `deciban apply` made from the usual score column, or from the only one."""
     found = [name for name in table.columns if f"{CALIBRATED}{name}" in table.schema]
     if usual in found or len(found) == 1:
         return f"{CALIBRATED}{usual if usual in found else found[0]}"
@@ -179,7 +178,7 @@ def find_calibrated(table: Table, usual: str) -> str | None:
 
 
 def _find_layout(table: Table, value: str) -> tuple[str, ...]:
-    """What each field holds, told from the first rows; () where it cannot be told."""
+    """The roles of the fields, inferred from the first rows; () if unclear."""
     rows = next(table.batches(_ROWS))
     layouts = [layout for layout in _LAYOUTS if len(layout) == rows.width]
     fitting = [layout for layout in layouts if _fits(rows, layout)]
@@ -228,7 +227,7 @@ def read_labeled_trials(
 
 
 def _join_key(scores: TrialList, key: TrialList, beside: Sequence[str]) -> LabeledTrials:
-    """The trials of the key in its order, each with its score; other scores are left out."""
+    """The trials in key order with their scores; other scores are left out."""
     scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
     named = "model" in scored.columns
     scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(TRIAL))  # take the key's
@@ -268,7 +267,7 @@ def _name(frame: pl.DataFrame) -> str:
 
 
 def _count_repeated(frame: pl.DataFrame, table: Table, value: str) -> int:
-    """Number of lines that repeat a trial; an error if they differ in their value."""
+    """Number of lines that repeat a trial; raise if their values differ."""
     distinct = frame.n_unique(TRIAL)
     if distinct < frame.height and frame.n_unique([*TRIAL, value]) > distinct:
         twice = frame.unique([*TRIAL, value], maintain_order=True)

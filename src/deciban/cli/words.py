@@ -32,7 +32,7 @@ def quote(value: object) -> str:
 
 
 def name_source(source: str) -> str:
-    """Name of a file in messages; ``-`` is standard input."""
+    """File name for messages; ``-`` is standard input."""
     return "standard input" if source == "-" else source
 
 
@@ -54,7 +54,6 @@ def suggest(word: str, words: Iterable[str]) -> str:
 
 
 def require_choice(word: str, option: str, choices: Collection[str]) -> None:
-    """Raise unless the word after an option is one of the choices."""
     if word not in choices:
         hint = suggest(word, choices) or " Choose one of them."
         raise InputError(f"{option} must be one of {', '.join(choices)}; got {quote(word)}.{hint}")
@@ -87,12 +86,12 @@ def unquote(text: str) -> str:
 
 
 def quote_name(name: object) -> str:
-    """A name as it can be typed in a list of names."""
+    """A name as typed in a list, quoted if needed."""
     text = shorten(str(name))
     plain = not any(character in text for character in ',"=>') and text == text.strip()
     return text if plain and text else '"' + text.replace('"', '""') + '"'
 
 
 def split_names(text: str) -> list[str]:
-    """Names separated by commas; a name with a comma of its own stands in double quotes."""
+    """Names separated by commas; names with commas are in double quotes."""
     return [unquote(part) for part in split(text)]
