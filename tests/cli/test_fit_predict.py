@@ -886,7 +886,7 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     done("fit", "coded.parquet", "--label", "species", "-o", "n.deciban", "--model", "lda")
     Path("tree.json").write_text('{"0": "0", "1": [1, 2]}')
     words = ("predict", "n.deciban", "new.parquet", "-o", "out.csv", "--hierarchy")
-    assert "--hierarchy tree.json has children below '1', which is a class" in refused(
+    assert "--hierarchy tree.json: '1' has children but is a class" in refused(
         *words, "tree.json"
     )
     Path("Tree.JSON").write_bytes(b'\xef\xbb\xbf{"0": "0", "high": [1, 2]}')
@@ -905,7 +905,7 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
         ("t.json", '{"a": [], "b": ["versicolor", "virginica"]}',
          "got [] below 'a'. Name its children, or leave the node out."),
         ("t.json", '["setosa", ["versicolor", "rosa"]]',
-         "--hierarchy t.json must name one of the classes setosa, versicolor, virginica; got 'r"),
+         "--hierarchy t.json: each leaf must name one of the classes setosa, versicolor"),
         ("t.csv", "child,parent\nsetosa,setosa\n", "--hierarchy t.csv: pairs must give each child"),
     ],
 )  # fmt: skip

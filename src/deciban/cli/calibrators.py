@@ -193,10 +193,8 @@ def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
 
 def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
     """As many folds as each class has samples, or groups, up to five."""
-    if groups is None:
-        return min(_FOLDS, *scored.counts)
-    each = (len(set(groups[scored.codes == k])) for k in np.unique(scored.codes))
-    return min(_FOLDS, *each)
+    groups = np.arange(scored.n_samples) if groups is None else groups
+    return min(_FOLDS, *(len(set(groups[scored.codes == k])) for k in np.unique(scored.codes)))
 
 
 def cross_validate(

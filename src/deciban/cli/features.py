@@ -59,10 +59,10 @@ class TrainingColumns(NamedTuple):
         named = [name for name in split_names(self.features or self.ignore or "") if name]
         for name in named:
             table.require_column(name, "--ignore" if self.features is None else "--features")
-        if self.label in named and self.features is not None:
-            raise InputError(f"--features names the class, {self.label}. Leave it out there.")
         if self.features is None:
             named = [name for name in table.columns if name not in (self.label, *named)]
+        elif self.label in named:
+            raise InputError(f"--features names the class, {self.label}. Leave it out there.")
         if not named:
             raise table.error(f"has no feature besides {self.label}. Add columns.")
         return named
@@ -142,25 +142,24 @@ def _split_rows(
     aside = np.round(share * counts).astype(int)  # of each class
     too_rare = n < 2 or int(aside.min()) < 1
     _check_report(needed, share)
-    if needed and too_rare:
+    if too_rare and not needed:
+        return np.arange(len(codes)), None
+    if too_rare:
         remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
         raise InputError(
             f"--report needs rows of every class to assess the model by; class {rarest!r} has "
             f"{count(n, 'row')}, of which --validation {share:g} sets none aside. {remedy}, "
             "or leave out --report."
         )
-    if too_rare:
-        return np.arange(len(codes)), None
     if int((counts - aside).min()) < 1:
         raise InputError(
             f"--validation {share:g} leaves no row of class {rarest!r}, which has "
             f"{count(n, 'row')}, to learn from. Give 0.2."
         )
     order = np.random.default_rng(0).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]  # class by class
-    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    held_out = rank < np.repeat(aside, counts)
-    return np.sort(order[~held_out]), np.sort(order[held_out])
+    by_class = np.split(order[np.argsort(codes[order], kind="stable")], np.cumsum(counts)[:-1])
+    held_out = np.concatenate([rows[:n] for rows, n in zip(by_class, aside, strict=True)])
+    return np.setdiff1d(order, held_out), np.sort(held_out)
 
 
 def load_model(path: Path) -> Any:

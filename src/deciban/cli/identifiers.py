@@ -34,26 +34,22 @@ _GROUPS = re.compile(r"(speaker|source|subject|patient|donor|person|writer|group
 _FEWEST = 10  # groups below which resampling them says little
 
 
-def design_columns(options: AssessmentOptions) -> list[tuple[str, str | None]]:
+def design_columns(options: AssessmentOptions) -> list[tuple[str, str]]:
     """Options that name design columns, each with its column."""
     option = "--group" if len(options.shared_columns) == 1 else "--items"
     return [(option, name) for name in options.shared_columns]
 
 
 def design_settings(options: AssessmentOptions, beside: pl.DataFrame) -> dict[str, Any]:
-    """Groups or items for an assessment."""
-    columns = [beside[name] for name in options.shared_columns]
-    if len(columns) == 1:
-        return {"groups": _encode(columns, "--group")[0]}
-    return {"items": tuple(_encode(columns, "--items"))} if columns else {}
-
-
-def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
-    """Identifiers as whole numbers; the same text has the same number in each column."""
-    for column in columns:
-        check_identifiers(column, option)
-    whole = pl.concat([column.cast(pl.String).alias("item") for column in columns])
-    return np.split(whole.cast(pl.Categorical).to_physical().to_numpy(), len(columns))
+    """Groups or items for an assessment, as whole numbers; equal text has equal numbers."""
+    names = options.shared_columns
+    if not names:
+        return {}
+    for option, name in design_columns(options):
+        check_identifiers(beside[name], option)
+    whole = pl.concat([beside[name].cast(pl.String).alias("item") for name in names])
+    codes = np.split(whole.cast(pl.Categorical).to_physical().to_numpy(), len(names))
+    return {"groups": codes[0]} if len(names) == 1 else {"items": tuple(codes)}
 
 
 def check_identifiers(column: pl.Series, option: str, start: int = 0) -> None:

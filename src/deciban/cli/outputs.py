@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import polars as pl
+import polars.selectors as cs
 
 from deciban import __version__
 from deciban._persistence.files import open_atomically, write_atomically
@@ -136,7 +137,12 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
         content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
         with file_errors(name, _CANNOT):
             if kind == "jsonl":
-                _check_finite(frame)
+                infinite = [x.name for x in frame.select(cs.float()) if x.is_infinite().any()]
+                if infinite:  # a null in their place would hide them
+                    raise InputError(
+                        f"JSON has no infinite numbers, and column {infinite[0]!r} has one. Write "
+                        "CSV, Parquet or Arrow."
+                    )
                 frame.write_ndjson(content)
             else:
                 separator = "," if kind == "csv" else "\t"
@@ -169,16 +175,6 @@ def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
         rows = pl.concat(frames) if frames else pl.LazyFrame()
         with file_errors(str(path), _CANNOT):
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
-
-
-def _check_finite(frame: pl.DataFrame) -> None:
-    """Raise on infinite numbers, which JSON lacks; a null in their place would hide them."""
-    for name, dtype in frame.schema.items():
-        if dtype.is_float() and frame[name].is_infinite().any():
-            raise InputError(
-                f"JSON has no infinite numbers, and column {name!r} has one. Write CSV, Parquet or "
-                "Arrow."
-            )
 
 
 def is_folder(output: str) -> bool:
@@ -257,10 +253,10 @@ def write_output(
 
 
 def _describe_part(name: str, part: Source) -> dict[str, Any]:
-    rows: dict[str, Any] = {}
+    found = {"file": name, "input": os.path.abspath(part)}
     if isinstance(part, Part) and part.rows is not None:
-        rows = {"first_row": part.start, "rows": part.rows}
-    return {"file": name, "input": os.path.abspath(part), **rows}
+        return found | {"first_row": part.start, "rows": part.rows}
+    return found
 
 
 def _write_table(job: Job, source: Source, target: str, *, force: bool) -> Counter[Hashable]:

@@ -34,9 +34,7 @@ def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
     from deciban.cli.files import file_errors, locate
 
     found = []
-    for source in dict.fromkeys(sources):
-        if source is None:
-            continue
+    for source in filter(None, dict.fromkeys(sources)):
         path, name = locate(source)
         with file_errors(name, "cannot be read"), open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -66,7 +66,7 @@ def join_words(words: Iterable[object], most: int = 12) -> str:
 
 
 def split(text: str, at: str = ",") -> list[str]:
-    """Parts separated by commas or another character; double quotes protect what they enclose."""
+    """Parts separated by commas or another character; double quotes protect their content."""
     parts, within = [""], False
     for character in text:
         within ^= character == '"'
