@@ -886,9 +886,7 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     done("fit", "coded.parquet", "--label", "species", "-o", "n.deciban", "--model", "lda")
     Path("tree.json").write_text('{"0": "0", "1": [1, 2]}')
     words = ("predict", "n.deciban", "new.parquet", "-o", "out.csv", "--hierarchy")
-    assert "--hierarchy tree.json: '1' has children but is a class" in refused(
-        *words, "tree.json"
-    )
+    assert "--hierarchy tree.json: '1' has children but is a class" in refused(*words, "tree.json")
     Path("Tree.JSON").write_bytes(b'\xef\xbb\xbf{"0": "0", "high": [1, 2]}')
     done(*words, "Tree.JSON")
     Path("tree.csv").write_text("child,parent\n0,all\nhigh,all\n1,high\n2,high\nall,\n")
