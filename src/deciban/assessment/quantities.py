@@ -1,7 +1,7 @@
 """The registry of quantities: their names, units and ranges, and the costs that define them.
 
 Everything that names a quantity reads this table: :func:`deciban.assess`, :func:`deciban.compare`,
-``--require``, verdicts, tables, the report and its glossary. A new quantity is one entry.
+criteria, verdicts, tables, the report and its glossary. A new quantity is one entry.
 """
 
 from __future__ import annotations
