@@ -173,7 +173,8 @@ def empirical_cross_entropy_curve(
     r"""Empirical cross-entropy (ECE) over prior log-odds, in bits.
 
     :math:`p E_1 \log_2(1 + e^{-(llr + o)}) + (1 - p) E_0 \log_2(1 + e^{llr + o})`, with the prior
-    probability p at log-odds o. At 0 it is Cllr.
+    probability p at log-odds o. At 0 it is Cllr. ``minimum`` is after :func:`pav`, and ``neutral``
+    the entropy of the prior.
 
     See Ramos and Gonzalez-Rodriguez (2013), Reliable support: measuring calibration of likelihood
     ratios.
@@ -184,11 +185,6 @@ def empirical_cross_entropy_curve(
         As for :func:`cllr`.
     log_odds : array, default 101 points from -3 to 3 bans
         Prior log-odds for ``pos_label``, in nats.
-
-    Returns
-    -------
-    PriorCurve
-        ``minimum`` is after :func:`pav`, ``neutral`` the entropy of the prior.
 
     See Also
     --------
@@ -230,7 +226,8 @@ def normalized_bayes_error_curve(
     r"""Bayes error rate over prior log-odds, relative to decisions without LLRs.
 
     :math:`(p P_{miss} + (1 - p) P_{fa}) / \min(p, 1 - p)` at the threshold
-    :math:`-\mathrm{logit}\ p`, with the prior probability p for ``pos_label``.
+    :math:`-\mathrm{logit}\ p`, with the prior probability p for ``pos_label``. ``minimum`` has the
+    best threshold at each prior, and ``neutral`` is 1.
 
     See Brümmer and de Villiers (2011), The BOSARIS toolkit: theory, algorithms and code.
 
@@ -238,11 +235,6 @@ def normalized_bayes_error_curve(
     ----------
     y_true, llr, log_odds, sample_weight, pos_label
         As for :func:`empirical_cross_entropy_curve`.
-
-    Returns
-    -------
-    PriorCurve
-        ``minimum`` has the best threshold at each prior, and ``neutral`` is 1.
 
     See Also
     --------

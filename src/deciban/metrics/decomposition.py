@@ -39,11 +39,8 @@ class Decomposition(NamedTuple):
 
     Attributes
     ----------
-    total : float
-    calibration : float
-        The part that recalibration removes.
-    discrimination : float
-        The part that remains.
+    total, calibration, discrimination : float
+        The cost, the part that recalibration removes, and the part that remains.
 
     See Also
     --------
@@ -166,13 +163,9 @@ class PosteriorMap(NamedTuple):
 
     @classmethod
     def fit(
-        cls,
-        l: Floats,
-        codes: NDArray[np.intp],
-        prior: Floats,
-        family: Scale | Literal["monotone"],
-        weight: Floats | None = None,
-    ) -> Self:
+        cls, l: Floats, codes: NDArray[np.intp], prior: Floats,
+        family: Scale | Literal["monotone"], weight: Floats | None = None,
+    ) -> Self:  # fmt: skip
         problem = l, codes, balance_weights(codes, weight, prior), np.log(prior)
         V = Basis.gram_schmidt(len(prior)).contrast
         sizes = class_sizes(codes, np.ones(len(codes)) if weight is None else weight)
@@ -231,9 +224,6 @@ def _split_groups(
             f"Give more groups of the rarest class, or fewer folds."
         )
     return fold[place]
-
-
-# --- maps of folds, in memory and in parts ----------------------------------------------------
 
 
 class FoldMaps(NamedTuple):
@@ -339,13 +329,9 @@ def improve_maps(
 
 
 def _sum_terms(
-    rows: Rows,
-    asked: Mapping[tuple[int, int], AffineMap],
-    scales: Sequence[Scale],
-    weights: Floats,
-    prior: Floats,
-    classes: tuple[Hashable, ...],
-) -> dict[tuple[int, int], NewtonTerms]:
+    rows: Rows, asked: Mapping[tuple[int, int], AffineMap], scales: Sequence[Scale],
+    weights: Floats, prior: Floats, classes: tuple[Hashable, ...],
+) -> dict[tuple[int, int], NewtonTerms]:  # fmt: skip
     """Newton terms at each map, over its samples."""
     fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
     ilrs = {k: gram_schmidt_ilr(rows.labelled(classes, k)) for k in {k for k, _ in asked}}

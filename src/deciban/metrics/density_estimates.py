@@ -100,8 +100,7 @@ class KernelDensities:
     """Leave-one-out Gaussian kernels on the samples in each class.
 
     The bandwidth is Silverman's, in units of the covariance within classes, after compressing long
-    tails: density ratios do not depend on the coordinates. Kernels are arbitrary in the tails,
-    which :meth:`limit` cuts off.
+    tails: density ratios do not depend on the coordinates. :meth:`limit` cuts off the tails.
     """
 
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]]) -> None:

@@ -79,16 +79,12 @@ def error_rates(trials: Trials) -> ErrorRates:
 def roc_curve(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> tuple[Floats, Floats, Floats]:
-    """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
+    """``p_false_alarm, p_hit, threshold``, by falling threshold as in scikit-learn.
 
     Parameters
     ----------
     y_true, llr, sample_weight, pos_label
         As for :func:`det_curve`.
-
-    Returns
-    -------
-    p_false_alarm, p_hit, threshold : arrays of shape (n_thresholds,)
 
     See Also
     --------

@@ -61,12 +61,11 @@ class Idempotence:
     test : CalibrationTest, optional
         Result of :func:`calibration_test`, which needs no densities.
     evidence, again : Evidence
-        The evidence and its likelihood function, which are equal if it is calibrated. Kernel
-        densities limit both to the strength that the number of samples can show.
+        The evidence and its likelihood function. Kernel densities limit both to the strength that
+        the number of samples can show.
     labels : array of shape (n_samples,)
         Their true classes.
     density, unit : str
-        Density estimates, and the unit of the distances.
 
     See Also
     --------
@@ -122,10 +121,9 @@ def idempotence(
 ) -> Idempotence:
     """Idempotence: whether the likelihood function of the ILRL is the ILRL itself.
 
-    If so, evidence is calibrated. This estimates the densities of the ILRLs under each class, and
-    compares their likelihood function with the evidence. The interval holds percentiles of
-    bootstrap resamples, less the excess that comes from estimating densities. The p-value is from
-    :func:`calibration_test`.
+    If so, evidence is calibrated. The densities of the ILRLs under each class are estimated. The
+    interval holds percentiles of bootstrap resamples, less the excess that comes from estimating
+    densities. The p-value is from :func:`calibration_test`.
 
     Parameters
     ----------

@@ -272,8 +272,15 @@ def read_trials(
         scores = llr.llr(pos_label, other_label)
     else:
         scores = read_llrs(llr)
-        if in_nats:
-            _warn_of_probabilities(scores)
+        few_or_tied = len(scores) < _FEW or scores.min() == scores.max()
+        if in_nats and not few_or_tied and scores.min() >= 0 and scores.max() <= 1:
+            warnings.warn(
+                "llr should be natural logarithms of likelihood ratios; all of them lie between 0 "
+                "and 1, as probabilities do. Take the logarithm of the ratio first, or use "
+                "Evidence.from_posteriors.",
+                ProbabilityWarning,
+                stacklevel=4,
+            )
     labels = read_labels(y_true, len(scores))
     weight = read_weights(sample_weight, len(scores))
     classes = llr.classes if isinstance(llr, Evidence) else None
@@ -363,14 +370,3 @@ def _equal(labels: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
 
 def _quote_distinct(labels: NDArray[Any]) -> str:
     return quote_each(dict.fromkeys(labels.tolist()), most=5)
-
-
-def _warn_of_probabilities(llr: Floats) -> None:
-    if len(llr) >= _FEW and llr.min() >= 0 and llr.max() <= 1 and llr.min() < llr.max():
-        warnings.warn(
-            "llr should be natural logarithms of likelihood ratios; all of them lie between 0 and "
-            "1, as probabilities do. Take the logarithm of the ratio first, or use "
-            "Evidence.from_posteriors.",
-            ProbabilityWarning,
-            stacklevel=5,
-        )

@@ -14,13 +14,7 @@ from deciban._validation.arrays import Floats, is_dask
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.labelled import (
-    EvidenceLike,
-    Labelled,
-    Weights,
-    open_labelled,
-    read_labelled,
-)
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, open_labelled, read_labelled
 from deciban.metrics.pav import pool
 
 
@@ -58,12 +52,12 @@ def cross_entropy(
     >>> round(cross_entropy([0, 1, 2], [[0, 0, 0]] * 3, unit="bit"), 4)
     1.585
     """
-    nats = _mean_cost(_log_loss, y_true, log_likelihoods, prior, classes, sample_weight)
+
+    def log_loss(data: Labelled, prior: Floats) -> Floats:
+        return -data.evidence.log_posterior(prior)[np.arange(len(data.codes)), data.codes]
+
+    nats = _mean_cost(log_loss, y_true, log_likelihoods, prior, classes, sample_weight)
     return float(from_nats(nats, unit))
-
-
-def _log_loss(data: Labelled, prior: Floats) -> Floats:
-    return -data.evidence.log_posterior(prior)[np.arange(len(data.codes)), data.codes]
 
 
 def brier(
@@ -96,13 +90,13 @@ def brier(
     >>> brier([0, 1], [[0.0, 0.0], [0.0, 0.0]])
     0.5
     """
-    return _mean_cost(_squared_error, y_true, log_likelihoods, prior, classes, sample_weight)
 
+    def squared_error(data: Labelled, prior: Floats) -> Floats:
+        error = data.evidence.posterior(prior)
+        error[np.arange(len(error)), data.codes] -= 1
+        return np.asarray((error**2).sum(axis=1))
 
-def _squared_error(data: Labelled, prior: Floats) -> Floats:
-    error = data.evidence.posterior(prior)
-    error[np.arange(len(error)), data.codes] -= 1
-    return np.asarray((error**2).sum(axis=1))
+    return _mean_cost(squared_error, y_true, log_likelihoods, prior, classes, sample_weight)
 
 
 def accuracy(
