@@ -49,19 +49,15 @@ def _map_partitions(model: Any, method: str, X: Any) -> Any:
             f"X must have two dimensions, with one sample on each row; got "
             f"{getattr(X, 'ndim', type(X).__name__)}. Reshape it: x[:, None] for one feature."
         )
-    classes = model.classes_
-    empty = np.empty((0, len(classes)))
-    if method == "predict":
-        empty = np.empty(0, classes.dtype)
+    D, is_predict = len(model.classes_), method == "predict"
+    empty = np.empty(0, model.classes_.dtype) if is_predict else np.empty((0, D))
     # as a task, the model goes to each worker once, not with each partition
     given = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
     if hasattr(X, "columns"):
-        meta = _like_frame(empty, X._meta, classes)
+        meta = _like_frame(empty, X._meta, model.classes_)
         return X.map_partitions(_map_frame, **given, meta=meta)
     X = X.rechunk({1: -1})
-    shape: dict[str, Any] = {"drop_axis": 1}
-    if empty.ndim == 2:
-        shape = {"chunks": (X.chunks[0], (len(classes),))}
+    shape: dict[str, Any] = {"drop_axis": 1} if is_predict else {"chunks": (X.chunks[0], (D,))}
     return X.map_blocks(_map_rows, **given, dtype=empty.dtype, meta=empty, **shape)
 
 
@@ -110,14 +106,12 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     @over_partitions
     def predict_log_proba(self, X: Any) -> Floats:
         """Log posterior probabilities under ``prior_``, (n_samples, n_classes)."""
-        evidence = self.evidence(X)
-        return evidence.log_posterior(self.prior_)
+        return self.evidence(X).log_posterior(self.prior_)
 
     @over_partitions
     def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities under ``prior_``, (n_samples, n_classes)."""
-        evidence = self.evidence(X)
-        return evidence.posterior(self.prior_)
+        return self.evidence(X).posterior(self.prior_)
 
     @over_partitions
     def predict(self, X: Any) -> NDArray[Any]:

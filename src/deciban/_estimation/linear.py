@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -70,28 +69,21 @@ def uncertainty(cost: LogisticCost, theta: np.ndarray, sizes: np.ndarray) -> Unc
         at = some.at(theta)
         theta = theta - _inverse(at.matrix) @ at.slope
     H, J, mean = np.zeros((P, P)), np.zeros((P, P)), np.zeros((D, P))
-    for c, weight, G in _slopes_by_class(some, theta):
-        square = (weight * G) @ G.T
-        H += square
-        J += share[c] / prior[c] * square
-        mean[c] += G @ weight / prior[c]
+    posteriors = some.at(theta).p
+    for rows in some.blocks():
+        p, design = posteriors[:, rows], some.design.select(rows)
+        for c, e in enumerate(np.eye(D)):  # slopes if c were the true class
+            G = design.slopes(cost.V.T @ (p - e[:, None]), cost.scale)
+            weight = some.weight[rows] * p[c]
+            square = (weight * G) @ G.T
+            H += square
+            J += share[c] / prior[c] * square
+            mean[c] += G @ weight / prior[c]
     J -= (mean.T * share) @ mean
     penalty = 2 * cost.ridge * np.eye(P)
     inverse = _inverse(H + penalty)
     C = inverse @ (J + penalty * share.sum()) @ inverse
     return Uncertainty((C + C.T) / 2, max(1.0, float(1 / share.sum()) - P))
-
-
-def _slopes_by_class(
-    cost: LogisticCost, theta: np.ndarray
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """For each class, posteriors times weights, and slopes if it were the true class."""
-    posteriors = cost.at(theta).p
-    for rows in cost.blocks():
-        p, design = posteriors[:, rows], cost.design.select(rows)
-        for c, e in enumerate(np.eye(len(cost.V))):
-            slopes = design.slopes(cost.V.T @ (p - e[:, None]), cost.scale)
-            yield c, cost.weight[rows] * p[c], slopes
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from deciban._estimation.affine import fit_affine
@@ -54,17 +55,16 @@ class ConvexGradient(NamedTuple):
         result = np.empty(l.shape)
         for start in range(0, len(l), step):
             rows = slice(start, start + step)
-            u = l[rows] / self.size - self.center / self.size  # zero where the size is infinite
-            result[rows] = self._slopes_at(u) + (u @ self.root) @ self.root.T
+            u = l[rows] / self.size - self.center / self.size  # zero if the size is infinite
+            height = self.intercepts + u @ self.slopes.T
+            if self.temperature > 0:
+                slopes = softmax(height / self.temperature, axis=1) @ self.slopes
+            else:
+                tied = height >= height.max(axis=1, keepdims=True) - self.tie
+                far = (self.points**2).sum(axis=1) - 2 * (u @ self.points.T)
+                slopes = self.slopes[np.where(tied, far, np.inf).argmin(axis=1)]
+            result[rows] = slopes + (u @ self.root) @ self.root.T
         return result
-
-    def _slopes_at(self, u: Floats) -> Floats:
-        height = self.intercepts + u @ self.slopes.T
-        if self.temperature > 0:
-            return softmax(height / self.temperature, axis=1) @ self.slopes
-        tied = height >= height.max(axis=1, keepdims=True) - self.tie
-        far = (self.points**2).sum(axis=1) - 2 * (u @ self.points.T)
-        return self.slopes[np.where(tied, far, np.inf).argmin(axis=1)]
 
 
 register_value(
@@ -166,16 +166,11 @@ def _spread_points(u: Floats, weight: Floats) -> Floats:
     mass = np.bincount(place.ravel(), weight[weight > 0])
     centers = points[[np.argmin(((points - mass @ points / mass.sum()) ** 2).sum(axis=1))]]
     while len(centers) < min(_PIECES, len(points)):  # each next one far from all, and no outlier
-        far = mass * _squares(points, centers).min(axis=1)
+        far = mass * cdist(points, centers, "sqeuclidean").min(axis=1)
         centers = np.vstack([centers, points[[np.argmax(far)]]])
     for _ in range(_ROUNDS):
-        own = _squares(points, centers).argmin(axis=1)
+        own = cdist(points, centers, "sqeuclidean").argmin(axis=1)
         total = np.bincount(own, mass, len(centers))
         sums = np.stack([np.bincount(own, mass * x, len(centers)) for x in points.T], axis=1)
         centers = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-300)[:, None], centers)
     return centers
-
-
-def _squares(points: Floats, centers: Floats) -> Floats:
-    """Squared distances from centers."""
-    return np.stack([((points - one) ** 2).sum(axis=1) for one in centers], axis=1)

@@ -17,7 +17,7 @@ from deciban._validation.labels import (
     align_by_index,
     encode_labels,
     read_labels,
-    read_weights,
+    weights_for_fit,
 )
 from deciban._validation.scalars import quote_each
 from deciban.evidence.bayes import read_prior
@@ -50,18 +50,13 @@ def read_samples(
     X, _ = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
     # Its labels are not used: it turns numbers and NaN among text into text.
     classes, codes = _encode(labels)
-    weight = _weights_for_fit(sample_weight, len(X))
+    weight = weights_for_fit(sample_weight, len(X))
     mass = np.bincount(codes, weights=weight)
     require_weight_of_every_class(classes, mass)
     read_prior(estimator.prior, tuple(classes.tolist()), mass)  # refused here, not in predict
     estimator.classes_, estimator.class_counts_ = classes, mass
     samples = Samples(X, codes, weight)
     return samples if weight.all() else samples.at(weight > 0)
-
-
-def _weights_for_fit(sample_weight: Any, n: int) -> Floats:
-    weight = read_weights(sample_weight, n, for_fit=True)
-    return np.ones(n) if weight is None else weight
 
 
 def read_table_samples(
@@ -106,7 +101,7 @@ def read_batch(
         estimator.classes_ = known
     X = read_features(estimator, X)
     codes = encode_labels(read_labels(y, len(X), "y"), known.tolist(), "y")
-    weight = _weights_for_fit(sample_weight, len(X))
+    weight = weights_for_fit(sample_weight, len(X))
     return Samples(X, codes, weight).at(weight > 0)
 
 
@@ -145,17 +140,16 @@ def read_codes(estimator: Any, X: Any) -> Floats:
     if is_table(X):
         if not columns.names:
             validate_data(estimator, X, reset=False, skip_check_array=True)
-        return np.asarray(
-            check_array(columns.read(X), ensure_all_finite="allow-nan", input_name="X")
-        )
-    columns.require_arrays()
-    require_numbers(X)
-    options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-    return np.asarray(validate_data(estimator, X, reset=False, **options))
+        codes = check_array(columns.read(X), ensure_all_finite="allow-nan", input_name="X")
+    else:
+        columns.require_arrays()
+        require_numbers(X)
+        options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        codes = validate_data(estimator, X, reset=False, **options)
+    return np.asarray(codes)
 
 
 def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:
-    """Refuse classes without weight."""
     if not mass.all():
         raise InputError(
             f"sample_weight must be positive for some sample of every class; it is zero for all "

@@ -290,6 +290,12 @@ def read_weights(
     return relative * np.clip(largest, *_WEIGHT_LIMITS) if for_fit else relative
 
 
+def weights_for_fit(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
+    """Ones by default."""
+    weights = read_weights(sample_weight, n_samples, for_fit=True)
+    return np.ones(n_samples) if weights is None else weights
+
+
 def align_by_index(**named: Any) -> list[Any]:
     """Put the rows of arguments that describe the same samples in one order.
 

@@ -108,16 +108,18 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         if a is None and b is None and D > 2:
             return self._interval(X, np.eye(D) - 1 / D, confidence)
         i, j = (1, 0) if a is None and b is None else index_pair(a, b, names)
-        low, high = self._interval(X, (np.eye(D)[i] - np.eye(D)[j])[None, :], confidence)
+        low, high = self._interval(X, np.eye(D)[[i]] - np.eye(D)[[j]], confidence)
         return low[:, 0], high[:, 0]
 
     def _uncalibrated(self, X: Any) -> Evidence:
         check_is_fitted(self)
-        X = order_by_class(X, self._names())
+        return self._reader(self._validate_scores(order_by_class(X, self._names())))
+
+    def _validate_scores(self, X: Any) -> Floats:
         require_numbers(X)
         # Infinite scores are evidence, too; NaN is refused when they are read as evidence.
         options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
-        return self._reader(validate_data(self, X, **options))
+        return np.asarray(validate_data(self, X, **options))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of :meth:`transform`: the classes, as text."""

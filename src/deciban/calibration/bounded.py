@@ -16,7 +16,7 @@ from deciban._estimation.classifier import over_partitions
 from deciban._estimation.samples import encode_classes
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
-from deciban._validation.labels import align_by_index, read_weights
+from deciban._validation.labels import align_by_index, weights_for_fit
 from deciban._validation.scalars import require_positive_number, require_whole
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
@@ -117,8 +117,7 @@ class BootstrapCalibrator(_Wrapper):
             X=X, y=y, sample_weight=sample_weight, groups=groups, **split_items(items)
         )
         codes = encode_classes(y)[1]
-        weight = read_weights(sample_weight, len(codes), for_fit=True)
-        weight = np.ones(len(codes)) if weight is None else weight
+        weight = weights_for_fit(sample_weight, len(codes))
         counts = np.flatnonzero(weight)  # samples without weight do not count
         design = read_design(codes, groups, both).select(counts)
         classes = np.bincount(codes[counts])
@@ -238,7 +237,7 @@ class BoundedCalibrator(_Wrapper):
         mass = samples.mass
         bounds = np.zeros((len(mass), len(mass)))
         for i, j in permutations(range(len(mass)), 2):
-            bounds[i, j] = upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
+            bounds[i, j] = _upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
         for k in range(len(bounds)):  # shortest paths, by way of any other classes
             bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
         self.bounds_ = bounds
@@ -270,7 +269,7 @@ class BoundedCalibrator(_Wrapper):
             raise ValueError("a calibrator of other scores")
 
 
-def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
+def _upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
     """The LLR above which decisions that act on LLRs cost more than rejecting all.
 
     At threshold t, in units of the cost of a miss, they cost P_miss(t) + e^t P_fa(t) including the

@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.classifier import over_partitions
 from deciban._estimation.linear import Uncertainty, fit_linear, uncertainty
 from deciban._estimation.logistic import Design, LogisticCost, Scale, free_entries, unpack
-from deciban._estimation.samples import encode_classes, read_samples, require_numbers
+from deciban._estimation.samples import encode_classes, read_samples
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
 from deciban._validation.labels import align_by_index
@@ -185,10 +185,7 @@ class FusionCalibrator(Calibrator):
     def _read(self, X: Any) -> Floats:
         """Columns of the systems, one LLR or D log-likelihoods each, then quality measures."""
         check_is_fitted(self)
-        table, _ = self._stack(X, self._names(), self.systems_)
-        require_numbers(table)
-        options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
-        return np.asarray(validate_data(self, table, **options))
+        return self._validate_scores(self._stack(X, self._names(), self.systems_)[0])
 
     def _stack(
         self, X: Any, classes: tuple[Hashable, ...], known: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ from deciban._estimation.samples import (
     require_weight_of_every_class,
 )
 from deciban._validation.arrays import Floats
-from deciban._validation.labels import encode_labels, read_labels, read_weights
+from deciban._validation.labels import encode_labels, read_labels, weights_for_fit
 from deciban.discriminant.batches import Batches, Piece
 from deciban.discriminant.initialization import (
     Preparation,
@@ -210,8 +210,7 @@ class Survey:
         classes = estimator.classes_.tolist()
         for piece in pieces:
             labels = encode_labels(read_labels(piece.y, len(piece.rows), "y"), classes, "y")
-            weight = read_weights(piece.weight, len(piece.rows), for_fit=True)
-            weight = np.ones(len(piece.rows)) if weight is None else weight
+            weight = weights_for_fit(piece.weight, len(piece.rows))
             for at in range(0, len(piece.rows), _ROWS):
                 some = slice(at, at + _ROWS)
                 codes = read_codes(estimator, piece.X[some])
