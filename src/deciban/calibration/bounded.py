@@ -237,7 +237,7 @@ class BoundedCalibrator(_Wrapper):
         mass = samples.mass
         bounds = np.zeros((len(mass), len(mass)))
         for i, j in permutations(range(len(mass)), 2):
-            bounds[i, j] = _upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
+            bounds[i, j] = upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
         for k in range(len(bounds)):  # shortest paths, by way of any other classes
             bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
         self.bounds_ = bounds
@@ -269,7 +269,7 @@ class BoundedCalibrator(_Wrapper):
             raise ValueError("a calibrator of other scores")
 
 
-def _upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
+def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
     """The LLR above which decisions that act on LLRs cost more than rejecting all.
 
     At threshold t, in units of the cost of a miss, they cost P_miss(t) + e^t P_fa(t) including the
