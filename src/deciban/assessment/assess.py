@@ -133,10 +133,8 @@ def assess_partitions(
 ) -> tuple[Assessment, Subsample]:
     """Every metric for samples in partitions, and a subsample.
 
-    Values are those of :func:`deciban.assess`; so are intervals for up to ``in_memory`` samples.
-    Beyond, they rest on buckets of samples (:mod:`deciban.metrics.units`), and the calibration test
-    and the worst bin on half a million samples. With three classes or more, calibration and
-    discrimination are held out in two folds, not in five.
+    Beyond ``in_memory`` samples, intervals rest on buckets (:mod:`deciban.metrics.units`), tests of
+    calibration on half a million samples, and three classes or more are held out in two folds.
     """
     judged = _judge_partitions(data, in_memory, options)
     return _make_assessment(judged), judged.some

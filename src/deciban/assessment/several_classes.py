@@ -53,11 +53,7 @@ _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
 
 
 class SeveralClassSystem(System):
-    """The evidence of one system over more than two classes.
-
-    ``of_pair`` are the LLR costs for the worst pair of classes. ``needed`` is what recalibration
-    takes, beside finite evidence.
-    """
+    """``of_pair`` are costs of the worst pair; ``needed`` says what recalibration takes."""
 
     def __init__(
         self,
@@ -159,10 +155,7 @@ class SeveralClassSystem(System):
     def _cost_interval(
         self, costs: UnitCosts, key: str, worst: Floats, plan: Plan, beside: int | None = None
     ) -> Interval:
-        """Interval by how often decisions cost more than other ones.
-
-        The extra cost is the mean over those seen, or the worst possible if none was seen.
-        """
+        """By how often decisions cost more, on average as much as seen, or at worst if unseen."""
         design, events = costs.design, []
         for t, rows in enumerate(design.rows_by_class):
             totals, numbers = (
@@ -206,9 +199,8 @@ def _worst_pair(cllr: Floats) -> tuple[int, int]:
 def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
     """Bound calibration and discrimination from both sides.
 
-    A map learned from few samples does harm, however poor the calibration is. How much it may lose
-    bounds the saving that so few samples cannot show. The other ends come from the map fitted to
-    all samples, since a map fitted without the sample is not the best one.
+    How much a map learned from few samples may lose bounds the saving that they cannot show. The
+    other ends come from the map fitted to all samples.
     """
     _, low, high, _ = intervals["saving"]
     if saving == 0 and not np.isnan(low):
@@ -230,9 +222,8 @@ def _sample_costs(
 ) -> SampleCosts:
     """Contributions of samples, before and after recalibration.
 
-    ``recalibrated`` are posteriors by a map fitted without the sample, and by one fitted to all.
-    The cost of the best map lies between theirs (:mod:`deciban.metrics.recalibration`), half-way
-    for a fixed number of parameters.
+    ``recalibrated`` are posteriors by a map fitted without the sample, and by one fitted to all;
+    the best map costs between the two (:mod:`deciban.metrics.recalibration`).
     """
     share = 1 / (1 + folds / (folds - 1))  # of the excess on new samples that is optimism
     truth = data.codes

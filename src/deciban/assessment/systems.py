@@ -1,9 +1,7 @@
-"""What :func:`assess` and :func:`compare` need of a system under assessment.
+"""Systems under assessment: evidence of one method on samples whose true class is known.
 
-A system is the evidence of one method on samples whose true class is known. It holds the values of
-all quantities. It estimates the intervals of these values or, given another system on the same
-samples, of the differences between the two: the first system's values less the second's. Functions
-that take one system or two work the same way.
+A system holds the values of all quantities. It estimates their intervals or, given another system
+on the same samples, those of the differences: its own values less the other's.
 """
 
 from __future__ import annotations
@@ -144,10 +142,7 @@ class System(ABC):
 
     @abstractmethod
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
-        """Intervals, or intervals for the differences from another system.
-
-        The value of an interval is an unbiased estimate, for most quantities the value itself.
-        """
+        """Intervals of the values or differences, around unbiased estimates of them."""
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Text for labels, and the values of this system and of others."""

@@ -48,11 +48,7 @@ def open_collections(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Any = None,
 ) -> Partitions:
-    """Dask collections with truth, evidence for each system, and groups.
-
-    Evidence is LLRs in favor of class 1, or log-likelihoods on rows. Columns in frames are matched
-    by class names, by default the sorted labels.
-    """
+    """Evidence is LLRs in favor of class 1, or log-likelihoods; ``classes`` name frame columns."""
     from dask import config
     from dask.base import compute
     from dask.delayed import delayed

@@ -30,17 +30,14 @@ from scipy.sparse.csgraph import connected_components
 from deciban._validation.arrays import Floats, is_frame
 from deciban._validation.labels import factorize_labels, read_labels
 from deciban.exceptions import InputError
+from deciban.metrics.intervals import JACKKNIFE, resample_classes
 from deciban.metrics.labelled import split_by_class
 
 Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for each sample
-_JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
-_LARGE = 200_000  # samples above which the skewness that blocks show is negligible
 _FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
 _PROBE = 1000  # samples of a class, at least one of which most resamples hold
 _AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
-_DRAWS = 1 << 18  # random numbers held in memory at once
-_BUCKETS = 4096  # that stand for the samples of a large class
 
 
 @dataclass(frozen=True)
@@ -149,9 +146,9 @@ class Design:
     def _blocks(self) -> NDArray[np.intp]:
         """Block for each sample, or for each group or item with -1 for none."""
         if self.left is not None:
-            return np.append(np.arange(self.n_units) % _JACKKNIFE, -1)
+            return np.append(np.arange(self.n_units) % JACKKNIFE, -1)
         block = np.empty(len(self.codes), dtype=np.intp)
-        block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % _JACKKNIFE
+        block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % JACKKNIFE
         return block
 
     def resample_means(
@@ -159,7 +156,7 @@ class Design:
     ) -> tuple[Floats, Floats]:
         """Sums of class means, for quantities on columns: in resamples, and without each block."""
         if self.left is None:
-            return _resample_samples(values, self.rows_by_class, n_resamples, rng)
+            return resample_classes(values, self.rows_by_class, n_resamples, rng)
         table = np.array(values)
         found: list[Floats] = []
         missing, left = n_resamples, _REDRAWS * n_resamples
@@ -235,46 +232,6 @@ class Design:
         n_events = float(np.abs(events).sum()) if n_events is None else n_events
         spread = float(gap @ gap) if self.mass is None else n_events - n * mean**2
         return n / max(shared / (spread + 1), 1.0)
-
-
-def _resample_samples(
-    values: Sequence[Floats],
-    rows_by_class: Sequence[NDArray[np.intp]],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Resample each class; large classes in random buckets with a few samples each."""
-    by_class = [_bucket_means(values, rows, rng) for rows in rows_by_class]
-    drawn = np.zeros((n_resamples, len(values)))
-    for table in by_class:  # all resamples at once: there may be a thousand small classes
-        n = table.shape[1]
-        width = max(1, _DRAWS // n)
-        for start in range(0, n_resamples, width):
-            rows = rng.integers(n, size=(min(width, n_resamples - start), n))
-            drawn[start : start + width] += table[:, rows].mean(axis=2).T
-    # Blocks to leave out have their share of every class.
-    sizes = [table.shape[1] for table in by_class]
-    n_blocks = min(_JACKKNIFE, sum(sizes)) if sum(sizes) <= _LARGE else 0
-    starts, left_out = np.cumsum(sizes) - sizes, []
-    places = zip(starts, sizes, strict=True)
-    blocks = [(start + rng.permutation(n)) % max(n_blocks, 1) for start, n in places]
-    for k in range(n_blocks):
-        rest = [table[:, block != k] for table, block in zip(by_class, blocks, strict=True)]
-        if all(table.shape[1] for table in rest):
-            left_out.append(np.sum([table.mean(axis=1) for table in rest], axis=0))
-    return drawn, np.array(left_out).reshape(-1, len(values))
-
-
-def _bucket_means(
-    values: Sequence[Floats], rows: NDArray[np.intp], rng: np.random.Generator
-) -> Floats:
-    """Means over random buckets vary as much as samples do; small classes stay samples."""
-    n = len(rows)
-    if n <= 2 * _BUCKETS:
-        return np.array([one[rows] for one in values])
-    bucket = rng.permutation(n) % _BUCKETS
-    size = np.bincount(bucket)
-    return np.array([np.bincount(bucket, one[rows], _BUCKETS) / size for one in values])
 
 
 def read_design(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,19 @@ from scipy.special import bdtr, bdtrik, gammaincinv, ndtr, ndtri, stdtrit
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
-from deciban.metrics.designs import Design
+
+if TYPE_CHECKING:
+    from deciban.metrics.designs import Design
 
 Seed = np.random.Generator | int | None
 
 _HIGHEST_CONFIDENCE = 0.99999
 _SMALL = 50  # number of samples up to which only two events count as few
 _TINY = 1e-9
+JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
+_LARGE = 200_000  # samples above which the skewness that blocks show is negligible
+_DRAWS = 1 << 18  # random numbers held in memory at once
+_BUCKETS = 4096  # that stand for the samples of a large class
 
 
 class Interval(NamedTuple):
@@ -85,11 +91,7 @@ def tails(confidence: float) -> list[float]:
 def bca(
     value: float, resamples: Floats, left_out: Floats, confidence: float
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval.
-
-    ``left_out`` are metrics without one block of samples at a time. Without blocks, or if one is
-    infinite, the interval is bias-corrected only.
-    """
+    """Bias-corrected interval, accelerated if metrics without each block are there and finite."""
     shift = bias(value, resamples)
     z = shift + ndtri(tails(confidence))
     quantiles = ndtr(shift + z / (1 - _acceleration(left_out) * z))
@@ -146,19 +148,54 @@ def seed_from(rng: Seed) -> int:
     return int(np.random.default_rng(rng).integers(2**63))
 
 
+def resample_classes(
+    values: Sequence[Floats],
+    rows_by_class: Sequence[NDArray[np.intp]],
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Resample each class; large classes in random buckets with a few samples each."""
+    by_class = [_bucket_means(values, rows, rng) for rows in rows_by_class]
+    drawn = np.zeros((n_resamples, len(values)))
+    for table in by_class:  # all resamples at once: there may be a thousand small classes
+        n = table.shape[1]
+        width = max(1, _DRAWS // n)
+        for start in range(0, n_resamples, width):
+            rows = rng.integers(n, size=(min(width, n_resamples - start), n))
+            drawn[start : start + width] += table[:, rows].mean(axis=2).T
+    # Blocks to leave out have their share of every class.
+    sizes = [table.shape[1] for table in by_class]
+    n_blocks = min(JACKKNIFE, sum(sizes)) if sum(sizes) <= _LARGE else 0
+    starts, left_out = np.cumsum(sizes) - sizes, []
+    places = zip(starts, sizes, strict=True)
+    blocks = [(start + rng.permutation(n)) % max(n_blocks, 1) for start, n in places]
+    for k in range(n_blocks):
+        rest = [table[:, block != k] for table, block in zip(by_class, blocks, strict=True)]
+        if all(table.shape[1] for table in rest):
+            left_out.append(np.sum([table.mean(axis=1) for table in rest], axis=0))
+    return drawn, np.array(left_out).reshape(-1, len(values))
+
+
+def _bucket_means(
+    values: Sequence[Floats], rows: NDArray[np.intp], rng: np.random.Generator
+) -> Floats:
+    """Means over random buckets vary as much as samples do; small classes stay samples."""
+    n = len(rows)
+    if n <= 2 * _BUCKETS:
+        return np.array([one[rows] for one in values])
+    bucket = rng.permutation(n) % _BUCKETS
+    size = np.bincount(bucket)
+    return np.array([np.bincount(bucket, one[rows], _BUCKETS) / size for one in values])
+
+
 # --- rates ----------------------------------------------------------------------------------
 
 
 def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
-    """Wilson's score interval for one rate or for many.
+    """Wilson's (1927) score interval for one rate or for many.
 
     With up to three events, or all but three, the end on the rare side is that of a Poisson number:
-    Wilson's would cover too seldom there.
-
-    References
-    ----------
-    Wilson (1927), Probable inference, the law of succession, and statistical inference. Brown, Cai
-    and DasGupta (2001), Interval estimation for a binomial proportion.
+    Wilson's would cover too seldom there (Brown, Cai and DasGupta, 2001).
     """
     k, n = (np.asarray(x, dtype=np.float64) for x in (count, n_samples))
     z2 = float(ndtri((1 + confidence) / 2)) ** 2
@@ -198,17 +235,10 @@ def count_events(
 
 
 def sum_interval(value: float, classes: Iterable[EventCounts], confidence: float) -> Interval:
-    """Interval for a constant plus a weighted sum of rates.
+    """Interval for a constant plus a weighted sum of rates (Zou, Huang and Zhang, 2009).
 
     Distances from each rate to the ends of its Wilson interval are added in quadrature, with the
-    correlation between rates in the same class: exclusive events compete for its samples. One rate
-    has Wilson's interval, and rates that are all zero still have an upper end.
-
-    References
-    ----------
-    Zou, Huang and Zhang (2009), A note on confidence interval estimation for a linear function of
-    binomial proportions. Donner and Zou (2012), Closed-form confidence intervals for functions of
-    the normal mean and standard deviation.
+    correlation between rates in the same class: exclusive events compete for its samples.
     """
     down, up = np.sum([_squares(events, confidence) for events in classes], axis=0)
     return Interval(value, value - float(np.sqrt(down)), value + float(np.sqrt(up)))
@@ -227,11 +257,7 @@ def _squares(events: EventCounts, confidence: float) -> tuple[float, float]:
 
 
 def pooled_interval(value: float, classes: list[EventCounts], confidence: float) -> Interval:
-    """Interval for a mean rate over many small classes, as if all had one rate.
-
-    Intervals for the single rates say next to nothing about their sum if classes have a sample or
-    two.
-    """
+    """Interval for a mean rate over many classes of a sample or two, as if all had one rate."""
     weight = np.array([float(events.weight[0]) for events in classes])
     n_samples = np.array([events.n_samples for events in classes])
     total = float(weight.sum())
@@ -242,11 +268,7 @@ def pooled_interval(value: float, classes: list[EventCounts], confidence: float)
 
 
 def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
-    """Upper bound on a rate, beyond the most that resamples contain.
-
-    If k samples show an event, resamples contain at most about 2 sqrt(k) more, and none if k is
-    zero; the upper end of the rate is above that, the less so the larger k is.
-    """
+    """Upper bound on a rate, beyond the most that resamples contain."""
     quantile, rate = (1 + confidence) / 2, count / n_samples
     most = count  # an event of no sample, or of all of them, is as frequent in every resample
     if 0 < count < n_samples:  # a binomial quantile; scipy.stats takes a second to import
@@ -256,11 +278,7 @@ def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
 
 
 def add_unseen(interval: Interval, extra: Floats) -> Interval:
-    """Widen the interval of a cost for errors that were seen seldom or never.
-
-    ``extra`` is what each kind of error may add: samples that are all right do not show the cost of
-    a wrong one.
-    """
+    """Widen the interval of a cost by what each kind of error may add that was hardly seen."""
     value, low, high, _ = interval
     if np.isinf(value) or np.isnan(low):
         return interval

@@ -64,11 +64,7 @@ def recalibrated_cost_intervals(
     best: Mapping[str, Sequence[Sequence[Step]]] | None = None,
     parts: Parts | None = None,
 ) -> dict[str, Interval]:
-    """Intervals for Cllr_min, Cllr_cal and other quantities after recalibration.
-
-    ``best`` has the steps of each system at the best thresholds, whose costs are averaged;
-    ``parts`` are further costs.
-    """
+    """``best`` has the steps of each system whose costs are averaged; ``parts`` are more costs."""
     parts = {("cllr_min", "cllr_cal"): CLLR} | dict(parts or {})
     names = [*(name for pair in parts for name in pair), *(best or {})]
     costs = [
@@ -123,10 +119,7 @@ def _bounded_costs(sample: LlrUnits, best: Mapping[str, Sequence[Step]], parts: 
 
 
 def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = CLLR) -> Floats:
-    """Rise in cost if samples in a class look like those in the other.
-
-    ``rates`` are their fractions in either class; so are the results.
-    """
+    """Rise in cost if samples in a class, at these rates, look like those in the other."""
     masses, least = (blocks.other, blocks.target), mean_cost_of_blocks(blocks, terms)
     rises = []
     for t, rate in enumerate(rates):
@@ -161,11 +154,7 @@ def step_interval(samples: Sequence[LlrUnits], step: Step, plan: Plan) -> Interv
 
 
 def mean_step_interval(samples: Sequence[LlrUnits], steps: Sequence[Step], plan: Plan) -> Interval:
-    """Interval for a mean over quantities at given thresholds.
-
-    Distances to the ends of each interval are added in quadrature, with the correlation between
-    quantities on the same samples (Zou and Donner, 2008).
-    """
+    """Mean interval: distances are added in quadrature, with correlation (Zou and Donner, 2008)."""
     value, low, high, _ = np.array([step_interval(samples, step, plan) for step in steps]).T
     costs = [np.array([s.column("as is", step) for step in steps]) for s in samples]
     gaps = costs[0] if len(costs) == 1 else costs[0] - costs[1]
@@ -195,10 +184,7 @@ def best_step_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
 
 
 def saving_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
-    """Interval for a saving, by the decisions that recalibration corrects and spoils.
-
-    If it changes few decisions, resamples hardly contain any that it spoils.
-    """
+    """By decisions that recalibration corrects and spoils: resamples may not contain any."""
     by = sample.bounds(step).by
     costs = {1.0: sample.column(f"gain by {by}", step), -1.0: sample.column(f"loss by {by}", step)}
     return _rates_interval(sample, costs, step, plan)
@@ -221,20 +207,13 @@ def _rates_interval(
 
 
 def equal_error_step(maps: Recalibrator) -> Step:
-    """Errors at the prior for which the best decisions miss as often as they alarm falsely.
-
-    The slope of the ROC curve there sets the prior. PAV's slope is far too noisy for small classes,
-    so it comes from the affine map.
-    """
+    """Errors at the prior that the ROC curve's slope sets; PAV's slope is too noisy for few."""
     slope = maps.affine_slope(equal_error_corner(*maps.blocks.hull()) - 1)
     return weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
 
 
 def equal_error_interval(sample: LlrUnits, plan: Plan) -> Interval:
-    """Interval for the equal-error rate, the largest cost at any prior.
-
-    For a small class that prior is hardly known, so that the cost at even odds bounds it, too.
-    """
+    """The largest cost at any prior, hardly known for a small class: even odds bound it, too."""
     interval = best_step_interval(sample, equal_error_step(sample.maps), plan)
     at_even_odds = best_step_interval(sample, EVEN_ERRORS, plan)
     return interval._replace(high=max(interval.high, at_even_odds.high))

@@ -49,17 +49,13 @@ class Step:
 
 
 class LlrTerms(NamedTuple):
-    """Declared terms, each of which has a column: costs of LLRs before and after recalibration.
-
-    LLRs on the wrong side of the threshold of a cost are errors, which may be more frequent than
-    seen. A saving keeps the gains and losses by recalibration apart.
-    """
+    """Declared terms, each of which has a column."""
 
     actual: Sequence[Terms] = ()
-    costs: Sequence[tuple[Terms, float]] = ()
+    costs: Sequence[tuple[Terms, float]] = ()  # with the threshold on whose wrong side errors are
     steps: Sequence[Step] = ()
-    fitted: Sequence[Terms] = ()
-    savings: Sequence[Step] = ()
+    fitted: Sequence[Terms] = ()  # after recalibration
+    savings: Sequence[Step] = ()  # of which gains and losses by recalibration are kept apart
 
 
 def llr_columns(

@@ -58,15 +58,11 @@ def folds_of(hashes: Hashes) -> NDArray[np.int8]:
 
 
 class Rows(NamedTuple):
-    """Samples in a partition.
-
-    ``evidence`` has an array for each system: LLRs in favor of class 1 out of two, or log-
-    likelihoods on rows. ``hashes`` come from groups, or from sample numbers.
-    """
+    """Samples in a partition."""
 
     codes: NDArray[np.intp]
-    evidence: tuple[Floats, ...]
-    hashes: Hashes
+    evidence: tuple[Floats, ...]  # of each system: LLRs in favor of class 1, or log-likelihoods
+    hashes: Hashes  # of groups, or of sample numbers
     numbers: NDArray[np.int64]  # of the samples among all, from 0
 
     def subsample(self, share: Floats) -> Rows:
@@ -111,11 +107,7 @@ def _no_progress(results: Iterable[Any], what: str, total: int) -> Iterable[Any]
 
 @dataclass(frozen=True)
 class Partitions:
-    """Samples in parts; ``read`` returns the rows of a part.
-
-    Both are picklable if workers are processes. ``scratch`` is a folder for temporary files that
-    all workers see.
-    """
+    """Samples in parts; parts and ``read`` are picklable if workers are processes."""
 
     classes: tuple[Hashable, ...]
     parts: Sequence[Any]
@@ -124,7 +116,7 @@ class Partitions:
     n_systems: int = 1
     grouped: bool = False  # whether hashes are those of groups
     workers: Workers = field(default_factory=Workers)
-    scratch: str | None = None
+    scratch: str | None = None  # a folder for temporary files that all workers see
     track: Track = _no_progress
 
     def map(self, function: Callable[[Rows], Result], what: str) -> Iterator[Result]:

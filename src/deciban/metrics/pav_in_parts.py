@@ -41,19 +41,14 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Run:
-    """Sorted scores in memory or in a file, one group after another.
-
-    ``start`` is the position in the file. ``ends``, (n_groups, 2), are the smallest and the largest
-    score in each group, inf and -inf if it is empty. ``some`` are scores at regular ranks, each of
-    which stands for ``weight`` scores.
-    """
+    """Sorted scores in memory or in a file, one group after another."""
 
     sizes: tuple[int, ...]
     where: Floats | str
-    ends: Floats
-    some: Floats
-    weight: float
-    start: int = 0
+    ends: Floats  # smallest and largest by group, (n_groups, 2); inf and -inf if it is empty
+    some: Floats  # at regular ranks
+    weight: float  # number of scores that each of them stands for
+    start: int = 0  # in the file
 
     def groups(self) -> list[Floats]:
         """Sorted scores of each group; those in a file are read on demand."""
@@ -179,20 +174,14 @@ def _trials(groups: Sequence[Floats], folds: Iterable[int]) -> Trials:
 
 
 class PooledRuns(NamedTuple):
-    """PAV blocks for two classes, and what else the order of the scores shows.
-
-    In ``levels``, LLRs that differ only by rounding are tied. ``known`` are the blocks without each
-    fold, with a misleading sample added to each class; None if the other folds lack a class.
-    ``some`` are LLRs at regular ranks in each class and fold, and ``ends`` the smallest and the
-    largest, (2, n_folds, 2).
-    """
+    """PAV blocks for two classes, and what else the order of the scores shows."""
 
     counts: NDArray[np.intp]  # (2, n_folds)
     blocks: PooledBlocks
-    levels: PooledBlocks
-    known: tuple[PooledBlocks | None, ...]
-    some: tuple[Floats, ...]
-    ends: Floats
+    levels: PooledBlocks  # LLRs that differ only by rounding are tied
+    known: tuple[PooledBlocks | None, ...]  # without each fold, with a misleading sample a class
+    some: tuple[Floats, ...]  # LLRs at regular ranks in each class and fold
+    ends: Floats  # the smallest and the largest, (2, n_folds, 2)
 
 
 def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any]) -> Run:
@@ -204,10 +193,7 @@ def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any]) -> Run:
 def pool_runs(
     runs: Sequence[Run], n_some: int, apply: Mapper = map, size: int = _RANGE
 ) -> PooledRuns:
-    """Pool the scores in all runs, which hold both classes.
-
-    ``n_some`` LLRs in each class and fold are kept; ``apply`` maps a function over runs and ranges.
-    """
+    """Pool all runs, which hold both classes; keep ``n_some`` LLRs in each class and fold."""
     counts = np.sum([run.sizes for run in runs], axis=0)
     slices = _cut_ranges(runs, apply, size, np.maximum(counts // n_some, 1))
     blocks, without, levels, some = zip(*apply(_pool_range, slices), strict=True)

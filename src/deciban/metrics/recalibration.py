@@ -47,15 +47,11 @@ ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
 
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds on the cost of each sample after recalibration.
-
-    ``by`` names the upper bound: "fitted", "affine", or "rising" for costs between PAV fitted to
-    all samples and PAV without the sample's fold.
-    """
+    """Bounds on the cost of each sample after recalibration."""
 
     lower: Floats
     upper: Floats
-    by: str
+    by: str  # "fitted", "affine", or "rising": between PAV with and without the sample's fold
 
 
 def bound_costs(
@@ -68,10 +64,9 @@ def bound_costs(
     share: float,
     total: Callable[[Floats], float],
 ) -> Bounds:
-    """Bounds from costs after recalibration by several maps, for each sample or bucket.
+    """Bounds from the costs of each sample or bucket after recalibration by several maps.
 
-    ``shown`` are held-out costs, but those of PAV on all samples if a sample is held out beyond the
-    whole other class: nothing shows then that it costs anything. ``total`` sums the costs.
+    ``shown`` are held-out costs, but PAV's if a sample lies beyond the whole other class.
     """
     upper, by = rising_costs(fitted, held_out, share), "rising"
     if affine is not None and shown_affine is not None:
@@ -114,17 +109,14 @@ class FoldMaps(NamedTuple):
 
 @dataclass(frozen=True)
 class LlrSample:
-    """LLRs in favor of class 1, the true classes, and LLRs recalibrated by several maps.
-
-    ``alone`` marks samples held out beyond the whole other class.
-    """
+    """LLRs in favor of class 1, the true classes, and LLRs recalibrated by several maps."""
 
     llr: Floats
     codes: NDArray[np.intp]
     fitted: Any = None  # by PAV on all samples
     held_out: Any = None  # by PAV without the fold, with a misleading sample a class
     affine: Any = None  # by an affine map without the fold; None with infinite LLRs
-    alone: Any = None
+    alone: Any = None  # whether a sample is held out beyond the whole other class
 
     @cached_property
     def _places(self) -> list[Any]:
@@ -164,16 +156,12 @@ class LlrSample:
 
 @dataclass(frozen=True)
 class Recalibrator:
-    """PAV fitted to all samples, and maps for each fold, fitted without it.
-
-    A fold has no maps if the others lack a class. ``some`` are LLRs in each fold, and ``share`` is
-    the fraction of the samples that maps without a fold are fitted to.
-    """
+    """PAV fitted to all samples, and maps for each fold, fitted without it."""
 
     blocks: PooledBlocks
-    folds: Sequence[FoldMaps | None]
-    some: Sequence[Floats]
-    share: float
+    folds: Sequence[FoldMaps | None]  # none if the others lack a class
+    some: Sequence[Floats]  # LLRs in each fold
+    share: float  # fraction of the samples that maps without a fold are fitted to
     finite: bool
 
     @classmethod

@@ -103,16 +103,11 @@ def count_buckets(n_classes: int) -> int:
 
 
 class SampleCosts(NamedTuple):
-    """Contributions of each sample to the quantities of one system.
-
-    The prior is included: a quantity is the sum, over the classes, of means over samples.
-    ``mirrored`` is the cost if a sample were as sure of the runner-up as it is of its class;
-    ``right`` is whether the evidence supports the true class most.
-    """
+    """Contributions of samples, weighted by the prior: class means add up to the quantities."""
 
     actual: dict[Any, Floats]
-    mirrored: dict[Any, Floats]
-    right: NDArray[np.bool_]
+    mirrored: dict[Any, Floats]  # if a sample were as sure of the runner-up as of its class
+    right: NDArray[np.bool_]  # whether the evidence supports the true class most
 
 
 def pair_up(n_systems: int) -> list[tuple[int, int | None]]:
@@ -124,10 +119,7 @@ def pair_up(n_systems: int) -> list[tuple[int, int | None]]:
 def cost_columns(
     systems: Sequence[SampleCosts], has_sides: Callable[[str], bool] = lambda key: False
 ) -> Columns:
-    """Columns for each system, and for the differences between the first and each other one.
-
-    ``has_sides`` selects the quantities whose positive and negative costs are counted.
-    """
+    """``has_sides`` selects the quantities whose positive and negative costs are counted."""
     columns: Columns = {}
     for k, beside in pair_up(len(systems)):
         one = systems[k]
@@ -151,18 +143,14 @@ def cost_columns(
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """Contributions of units to the quantities of one system, or to differences between two.
-
-    ``of_right`` and ``turned`` are sums over the right samples: their costs, and their costs
-    mirrored. ``allowances`` give the extra cost of unseen errors that is not linear in their rates.
-    """
+    """Contributions of units to the quantities of one system, or to differences between two."""
 
     design: Design
     actual: dict[str, Floats]
     right: NDArray[Any]  # number of right samples
-    of_right: dict[str, Floats] = field(default_factory=dict)
-    turned: dict[str, Floats] = field(default_factory=dict)
-    allowances: dict[str, Allowance] = field(default_factory=dict)
+    of_right: dict[str, Floats] = field(default_factory=dict)  # their costs
+    turned: dict[str, Floats] = field(default_factory=dict)  # their mirrored costs
+    allowances: dict[str, Allowance] = field(default_factory=dict)  # that rates do not scale
 
     @classmethod
     def read(
