@@ -183,17 +183,14 @@ def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any
             artists += ax.plot(xs, ys, transform=transform, **style)
     for side, sign in ((-np.inf, "−∞"), (np.inf, "+∞")):
         end = float(side > 0)
-        if (x == side).any():
-            _name_edge(ax, f"x {sign}", (end, 1), (0, 2), ha="center", va="bottom")
-        if (y == side).any():
-            _name_edge(ax, f"y {sign}", (1, end), (4, 0), ha="left", va="center")
+        for v, gid, at, offset, (ha, va) in (
+            (x, f"x {sign}", (end, 1), (0, 2), ("center", "bottom")),
+            (y, f"y {sign}", (1, end), (4, 0), ("left", "center")),
+        ):
+            if (v == side).any() and not any(text.get_gid() == gid for text in ax.texts):
+                units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
+                ax.annotate(sign, at, offset, ha=ha, va=va, **units).set_gid(gid)
     return artists
-
-
-def _name_edge(ax: Axes, gid: str, at: Limits, offset: Limits, **align: Any) -> None:
-    if not any(text.get_gid() == gid for text in ax.texts):
-        units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        ax.annotate(gid[2:], at, offset, **units, **align).set_gid(gid)
 
 
 def draw_legend(ax: Axes, *, headroom: bool = False, **place: Any) -> None:

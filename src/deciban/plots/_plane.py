@@ -289,25 +289,21 @@ def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
         x, y = there - here
         x, y = (-x, -y) if x * here[1] < y * here[0] else (x, y)  # outwards comes first
         angle = np.arctan2(y, x)
-        best, least = None, np.inf
+        middle, best, least = (here + there) / 2, (np.zeros(2), 0.0), np.inf
         for distance in (6.0, 18.0, 32.0, 48.0):
             for turn in turns:
                 side = distance * np.array([np.cos(angle + turn), np.sin(angle + turn)])
-                text = _write_beside(
-                    ax, f"+ {name}", (here + there) / 2, side, distance, style="italic"
-                )
+                text = _write_beside(ax, f"+ {name}", middle, side, distance, style="italic")
                 box = extent(text)
+                text.remove()
                 outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
                 hidden = 4 * outside + 2 * sum(box.overlaps(other) for other in taken)
                 hidden += sum(line.intersects_bbox(box, filled=False) for line in lines)
                 if hidden < least:
-                    best, text, least = text, best, hidden
-                if text is not None:
-                    text.remove()
+                    best, least = (side, distance), hidden
             if least == 0:
                 break
-        if best is not None:
-            taken.append(extent(best))
+        taken.append(extent(_write_beside(ax, f"+ {name}", middle, *best, style="italic")))
 
 
 def extent(text: Any) -> Any:

@@ -218,7 +218,16 @@ class IdempotenceDisplay(Display):
                 f"evidence; it is not. Give both in one order."
             )
         self.evidence, self.again, self.basis = evidence, again, basis
-        self.a, self.b = _choose_pair(evidence, a, b)
+        if a is None and b is None and evidence.n_classes == 2:
+            b, a = evidence.classes
+        if not (a is None and b is None and evidence.n_classes == 3):
+            if a is None or b is None or a == b:
+                raise InputError(
+                    f"a and b must be two classes for evidence over {evidence.n_classes}; got "
+                    f"{a!r} and {b!r}. Name both."
+                )
+            index_of(a, evidence.classes), index_of(b, evidence.classes)
+        self.a, self.b = a, b
         self.truth = _plane.encode_truth(y_true, evidence)
 
     @classmethod
@@ -311,20 +320,3 @@ class IdempotenceDisplay(Display):
         self.arrows_ = ax.quiver(*here.T, *(there - here).T, color=colors, **style)
         self.edges_ = plane.edges_
         return self._finish(ax)
-
-
-def _choose_pair(
-    evidence: Evidence, a: Hashable | None, b: Hashable | None
-) -> tuple[Hashable | None, Hashable | None]:
-    if a is None and b is None:
-        if evidence.n_classes == 2:
-            return evidence.classes[1], evidence.classes[0]
-        if evidence.n_classes == 3:
-            return None, None
-    if a is None or b is None or a == b:
-        raise InputError(
-            f"a and b must be two classes for evidence over {evidence.n_classes}; got {a!r} and "
-            f"{b!r}. Name both."
-        )
-    index_of(a, evidence.classes), index_of(b, evidence.classes)
-    return a, b

@@ -85,10 +85,8 @@ class DETDisplay(PairDisplay):
         ring: Style = {"color": color, "mfc": "w", "mew": 1.5, "clip_on": False, "zorder": 5}
         self.marker_ = ax.plot([at], [at], "o", **ring)[0]
         self.hull_ = self._draw_hull(ax, color) if hull and self.hull is not None else None
-        self.bound_: Any = None
-        self.note_: Any = None
-        if self.eer == 0:
-            self.bound_, self.note_ = self._draw_bound(ax, color)
+        nothing: Any = None, None
+        self.bound_, self.note_ = self._draw_bound(ax, color) if self.eer == 0 else nothing
         ax.set_xlabel("false-alarm rate (%)")
         ax.set_ylabel("miss rate (%)")
         draw.draw_legend(ax)

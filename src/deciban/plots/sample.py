@@ -158,10 +158,8 @@ def _compute_llrs(basis: Basis, evidence: Evidence, prior: Prior) -> Floats:
 
 
 def _format_llr(value: float) -> str:
-    if np.isnan(value):
-        return "?"
-    text = f"{value:+.1f}" if np.isfinite(value) else "+∞" if value > 0 else "-∞"
-    return text.replace("-", "−")
+    text = f"{value:+.1f}".replace("inf", "∞").replace("-", "−")
+    return "?" if np.isnan(value) else text
 
 
 def _lay_out(signs: Floats) -> dict[bytes, _Place]:

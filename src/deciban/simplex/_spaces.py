@@ -48,21 +48,12 @@ def matmul(xp: Namespace, a: Array, b: Array) -> Array:
     """Matrix product in the full precision of the arrays."""
     if compat.is_jax_namespace(xp):
         return xp.matmul(a, b, precision="highest")  # else a GPU rounds to ten bits
-    if compat.is_numpy_namespace(xp) and a.ndim == 2 and a.dtype == b.dtype:
-        return _thin_product(a, b)
-    return xp.matmul(a, b)
-
-
-def _thin_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Product of a tall matrix with a small one, a block of rows at a time.
-
-    Blocks this small stay in the cache and on one thread: OpenBLAS would share the whole
-    product among threads that have little to do, and waits for each on a busy machine (23 ms in
-    blocks, 535 ms whole, for 1,000,000 x 10 by 10 x 9 with every core in use).
-    """
-    rows = _ONE_THREAD // max(1, b.size)
-    if rows < _SMALLEST_BLOCK or len(a) <= rows:
-        return np.matmul(a, b)
+    rows = _ONE_THREAD // max(1, math.prod(b.shape)) if compat.is_numpy_namespace(xp) else 0
+    if rows < _SMALLEST_BLOCK or len(a) <= rows or a.ndim != 2 or a.dtype != b.dtype:
+        return xp.matmul(a, b)
+    # Blocks this small stay in the cache and on one thread: OpenBLAS would share the whole
+    # product among threads that have little to do, and waits for each on a busy machine (23 ms in
+    # blocks, 535 ms whole, for 1,000,000 x 10 by 10 x 9 with every core in use).
     product = np.empty((len(a), b.shape[1]), dtype=a.dtype)
     for start in range(0, len(a), rows):
         np.matmul(a[start : start + rows], b, out=product[start : start + rows])

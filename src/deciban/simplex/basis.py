@@ -34,8 +34,7 @@ class Basis:
 
     References
     ----------
-    Egozcue et al. (2003), Isometric logratio transformations for compositional data
-    analysis. Egozcue and Pawlowsky-Glahn (2005), Groups of parts and their balances.
+    Egozcue and Pawlowsky-Glahn (2005), Groups of parts and their balances.
 
     Examples
     --------

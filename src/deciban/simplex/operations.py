@@ -3,7 +3,8 @@
 A composition is a vector of positive parts up to scale. All functions work on the last axis and
 broadcast over the others; D is the number of parts.
 
-Reference: Aitchison (1982), The statistical analysis of compositional data.
+References: Aitchison (1982), The statistical analysis of compositional data; Egozcue et al. (2003),
+Isometric logratio transformations for compositional data analysis.
 """
 
 from __future__ import annotations
