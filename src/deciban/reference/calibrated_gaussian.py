@@ -27,6 +27,7 @@ from deciban.reference.posterior import PosteriorGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
+_MOST_CLASSES = 10  # that a notebook shows
 _NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
 
 
@@ -122,19 +123,20 @@ class CalibratedGaussian(CalibratedFamily):
             divergences: they differ from ``delta``. By default, raise.
         basis : Basis, default Gram-Schmidt
         classes : sequence of labels, optional
-
-        Examples
-        --------
-        >>> CalibratedGaussian.from_divergences([6.0, 6.0, 6.0]).means[:2].round(3)
-        array([[ 4.243,  2.449],
-               [-4.243,  2.449]])
         """
         require_bool(nearest, "nearest")
         matrix, classes = family.read_pairwise(delta, classes, "delta")
-        matrix = family.require_divergences(matrix)
+        matrix = symmetrize(matrix, "delta")
+        if np.any(np.diag(matrix) != 0):
+            raise InputError("delta must have a zero diagonal: no class diverges from itself.")
+        if np.any(matrix < 0):
+            raise InputError(
+                f"delta must not be negative; its smallest entry is {matrix.min():.6g}."
+            )
         basis = basis_for(basis, len(matrix))
         basis = basis if classes is None else basis.align_to(classes)
-        sigma = family.covariance_of(matrix, basis.contrast)
+        sigma = -basis.contrast.T @ matrix @ basis.contrast
+        sigma = (sigma + sigma.T) / 2
         values, vectors = np.linalg.eigh(sigma)
         if family.is_positive(values):
             return cls(sigma, basis)
@@ -215,7 +217,8 @@ class CalibratedGaussian(CalibratedFamily):
     @cached_property
     def means(self) -> Floats:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
-        return freeze(family.means(self.covariance, self.basis.contrast))
+        V = self.basis.contrast
+        return freeze(V @ self.covariance - family.center(self.covariance, V))
 
     @cached_property
     def divergences(self) -> Floats:
@@ -271,20 +274,11 @@ class CalibratedGaussian(CalibratedFamily):
         return scores - np.max(scores, axis=1, keepdims=True) + log_f[:, None]
 
     def with_prior(self, prior: Prior = None) -> PosteriorGaussian:
-        """The family in posterior space: the distribution of posteriors under this prior.
-
-        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
-        >>> posterior.log_odds_distribution(0, 1).mean().round(2)  # 3.28 - log(99)
-        np.float64(-1.31)
-        """
+        """The family in posterior space: the distribution of posteriors under this prior."""
         return PosteriorGaussian(self, prior)
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
-        """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
-
-        >>> round(CalibratedGaussian.from_eers([0.1]).expected_cllr(0, 1), 4)
-        0.3456
-        """
+        """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14)."""
         d = float(self.divergences[index_pair(a, b, self.classes)])
         return float(from_nats(expectations.expected_softplus(d), "bit"))
 
@@ -302,7 +296,9 @@ class CalibratedGaussian(CalibratedFamily):
         p = np.exp(log_prior(prior, self.classes)[0])
         if self.n_classes == 2:
             d = float(self.divergences[0, 1])
-            estimate = Estimate(expectations.two_class_cross_entropy(d, p), 0.0)
+            log_odds = math.log(p[0]) - math.log(p[1])
+            losses = [expectations.expected_softplus(d, odds) for odds in (log_odds, -log_odds)]
+            estimate = Estimate(float(p[0] * losses[0] + p[1] * losses[1]), 0.0)
         else:
             count = require_whole(n_samples, "n_samples", 4 * self.n_classes)
             estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
@@ -319,8 +315,26 @@ class CalibratedGaussian(CalibratedFamily):
         return f"<CalibratedGaussian of {self._describe()}>"
 
     def _repr_html_(self) -> str:
-        """Divergences and equal-error rates of each pair of classes, for notebooks."""
-        return represent_pairs(self.divergences, self.eers, self.classes)
+        """Divergences (nat) above the diagonal, equal-error rates below it, for notebooks."""
+        D, divergences, eers = self.n_classes, self.divergences, self.eers
+        names = [shorten(label, 30) for label in self.classes[:_MOST_CLASSES]]
+
+        def cell(i: int, j: int) -> Cell:
+            if i == j:
+                return "–"
+            d, eer = float(divergences[i, j]), float(eers[i, j])
+            return Shaded(f"{number(d)} nat" if i < j else percent(eer, 3), tint=2 * eer)
+
+        rows = [[name, *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
+        more = f"… and {D - len(names):,} more classes. " if len(names) < D else ""
+        return represent(
+            paragraph(f"of {D:,} classes", lead="Calibrated Gaussian family"),
+            table("Divergences and equal-error rates", ["class", *names], rows),
+            paragraph(
+                f"{more}Above the diagonal: divergence in nats. Below it: equal-error rate. The "
+                f"stronger the tint, the harder the pair is to tell apart."
+            ),
+        )
 
 
 def align_families(
@@ -336,30 +350,4 @@ def align_families(
     return tuple(
         one if one.basis == basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
         for one in families
-    )
-
-
-_MOST_CLASSES = 10
-
-
-def represent_pairs(divergences: Floats, eers: Floats, classes: tuple[Hashable, ...]) -> str:
-    """HTML of a matrix: divergences (nat) above the diagonal, equal-error rates below it."""
-    D = len(classes)
-    names = [shorten(label, 30) for label in classes[:_MOST_CLASSES]]
-
-    def cell(i: int, j: int) -> Cell:
-        if i == j:
-            return "–"
-        d, eer = float(divergences[i, j]), float(eers[i, j])
-        return Shaded(f"{number(d)} nat" if i < j else percent(eer, 3), tint=2 * eer)
-
-    rows = [[name, *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
-    more = f"… and {D - len(names):,} more classes. " if len(names) < D else ""
-    return represent(
-        paragraph(f"of {D:,} classes", lead="Calibrated Gaussian family"),
-        table("Divergences and equal-error rates", ["class", *names], rows),
-        paragraph(
-            f"{more}Above the diagonal: divergence in nats. Below it: equal-error rate. The "
-            f"stronger the tint, the harder the pair is to tell apart."
-        ),
     )

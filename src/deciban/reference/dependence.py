@@ -25,7 +25,7 @@ from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference.calibrated_gaussian import CalibratedGaussian, align_families
-from deciban.reference.family import gram, is_positive, offset, symmetrize
+from deciban.reference.family import center, is_positive, symmetrize
 from deciban.simplex import Basis
 
 _ROUNDING = 1e-12  # eigenvalues of a correlation matrix that count as zero
@@ -201,9 +201,10 @@ class Dependence:
                 f"{quote_each(wrong[0])}. Pass classes= where the families are built."
             )
         basis = self.family.basis
-        l = -_center(self.family) * np.ones((len(given[0]), 1))
+        V = basis.contrast
+        l = -center(self.family.covariance, V) * np.ones((len(given[0]), 1))
         for one, its, A in zip(self.families, given, self._maps, strict=True):
-            l += (its.ilr(basis) + _center(one)) @ A.T
+            l += (its.ilr(basis) + center(one.covariance, V)) @ A.T
         index = next((its.index for its in given if its.index is not None), None)
         return Evidence.from_unbounded_ilr(l, basis, classes, index)
 
@@ -284,11 +285,6 @@ def _fuse(R: Floats, roots: list[Floats]) -> tuple[Floats, Floats]:
     parts = np.split(vectors[:, noisy] @ scaled, len(roots))
     maps = [np.linalg.solve(root, part).T for root, part in zip(roots, parts, strict=True)]
     return np.stack(maps), signal[noisy].T @ scaled
-
-
-def _center(family: CalibratedGaussian) -> Floats:
-    V = family.basis.contrast
-    return offset(gram(family.covariance, V), V) / 2
 
 
 def _root(sigma: Floats) -> Floats:

@@ -21,8 +21,6 @@ from deciban.simplex import logparts
 
 if TYPE_CHECKING:
     from deciban.reference.calibrated_gaussian import CalibratedGaussian
-
-if TYPE_CHECKING:
     from deciban.reference.posterior import PosteriorGaussian
 
 _BLOCK = 1 << 20  # numbers held at once by the simulation
@@ -59,11 +57,6 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
     return _integrate(d, log_odds, _log_softplus)
 
 
-def expected_sigmoid(d: float, log_odds: float = 0.0) -> float:
-    """Mean of 1 / (1 + exp(l + log_odds)) for an LLR l ~ N(d, 2d), by the same quadrature."""
-    return _integrate(d, log_odds, lambda x: -np.logaddexp(0, -x))
-
-
 def expected_rare_sigmoid(d: float, log_odds: float) -> float:
     """Mean of 1 / (1 + exp(-(l + log_odds))) for an LLR l ~ N(d, 2d), if it is small."""
     step = min(0.5, 0.7 * math.sqrt(2 * d))
@@ -94,13 +87,6 @@ def _log_softplus(x: np.ndarray) -> np.ndarray:
     return np.where(x < -30, tail, np.log(np.logaddexp(0, np.maximum(x, -30))))
 
 
-def two_class_cross_entropy(d: float, prior: np.ndarray) -> float:
-    """Expected cross-entropy of two classes at divergence d under a prior, in nats."""
-    log_odds = math.log(prior[0]) - math.log(prior[1])
-    first = expected_softplus(d, log_odds)
-    return float(prior[0] * first + prior[1] * expected_softplus(d, -log_odds))
-
-
 def simulate_cross_entropy(
     family: CalibratedGaussian, prior: np.ndarray, n_samples: int, rng: np.random.Generator
 ) -> Estimate:
@@ -117,7 +103,13 @@ def simulate_cross_entropy(
     drawn, known = np.empty((D, count, 3)), np.empty((D, 2))
     for k in range(D):
         rivals = Rivals(family, k, np.log(prior[k]) - np.log(np.delete(prior, k)))
-        drawn[k] = rivals.weighted_losses(count, rng)
+        blocks = []
+        for llr, weight in rivals.draw(count, rng):
+            odds = -(llr + rivals.log_odds)
+            loss = np.logaddexp(0, np.logaddexp.reduce(odds, axis=1))
+            losses = loss, np.logaddexp(0, odds).sum(axis=1), np.ones(len(llr))
+            blocks.append(weight[:, None] * np.column_stack(losses))
+        drawn[k] = np.concatenate(blocks)
         pairs = sum(map(expected_softplus, rivals.d.tolist(), rivals.log_odds.tolist()))
         known[k] = pairs, 1.0
     spread = (drawn - drawn.mean(axis=1, keepdims=True)) * prior[:, None, None]
@@ -159,16 +151,6 @@ class Rivals:
             shift[[i, m]] = np.clip(np.linalg.solve(system, target), *_SHIFTS)
             shifts.append(shift)
         return np.array(shifts)
-
-    def weighted_losses(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Loss, sum of two-class losses and 1 under class k, weighted; (count, 3)."""
-        blocks = []
-        for llr, weight in self.draw(count, rng):
-            pairs = -(llr + self.log_odds)
-            loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
-            losses = loss, np.logaddexp(0, pairs).sum(axis=1), np.ones(len(llr))
-            blocks.append(weight[:, None] * np.column_stack(losses))
-        return np.concatenate(blocks)
 
     def draw(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks of LLRs of k against the others, (size, D - 1), and weights that make them k's."""
@@ -284,12 +266,7 @@ def decision_outcome(
     """Which action is chosen: one column for each class, and one for rejection."""
     classes = posterior.family.classes
     actions = len(classes) + (reject_cost is not None)
-
-    def outcome(log_posterior: Floats, given: int) -> Floats:
-        choice = choose_least_cost(log_posterior, classes, costs, reject_cost)
-        return np.eye(actions)[choice]
-
-    return outcome
+    return lambda log_p, _: np.eye(actions)[choose_least_cost(log_p, classes, costs, reject_cost)]
 
 
 def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outcome) -> Rates:
@@ -330,18 +307,15 @@ def _masses(posterior: PosteriorGaussian, given: int, edges: list[float]) -> Flo
 def exact_exceedance_rates(posterior: PosteriorGaussian, threshold: float) -> Rates:
     """Rates at which the posterior of each of two classes reaches a threshold."""
     t = float(logit(threshold))
-    rows = []
-    for given in range(2):
-        below = _masses(posterior, given, [-math.inf, -t, math.inf])[0]
-        rows.append([below, _masses(posterior, given, [-math.inf, t, math.inf])[1]])
-    return _exact(rows)
+    edges = [-math.inf, -t, math.inf], [-math.inf, t, math.inf]
+    return _exact([[_masses(posterior, given, edges[k])[k] for k in (0, 1)] for given in (0, 1)])
 
 
 def exact_mean_posteriors(posterior: PosteriorGaussian) -> Rates:
     """Mean posterior of each of two classes under each of them."""
     d, log_p = float(posterior.family.divergences[0, 1]), np.log(posterior.prior)
     log_odds = [log_p[k] - log_p[1 - k] for k in range(2)]
-    wrong = [expected_sigmoid(d, one) for one in log_odds]
+    wrong = [_integrate(d, one, lambda x: -np.logaddexp(0, -x)) for one in log_odds]
     right = [
         1 - w if w < 0.5 else expected_rare_sigmoid(d, one)
         for w, one in zip(wrong, log_odds, strict=True)

@@ -41,26 +41,15 @@ _CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost 
 _SYMMETRY = 1e-8  # relative difference across the diagonal that counts as rounding
 
 
-def gram(covariance: Floats, contrast: Floats) -> Floats:
-    """G = V Σ Vᵀ, the covariance of the centered log-likelihoods; (D, D), symmetric."""
-    G = contrast @ covariance @ contrast.T
-    return (G + G.T) / 2
-
-
-def offset(G: Floats, contrast: Floats) -> Floats:
-    """Vᵀ diag(G): minus twice the mean of the class means."""
-    return contrast.T @ np.diag(G)
-
-
-def means(covariance: Floats, contrast: Floats) -> Floats:
-    """Mean of the ILRL under each class; (D, D - 1)."""
-    c = offset(gram(covariance, contrast), contrast)
-    return contrast @ covariance - c / 2
+def center(covariance: Floats, contrast: Floats) -> Floats:
+    """½ Vᵀ diag(G): minus the mean of the class means."""
+    return contrast.T @ np.diag(contrast @ covariance @ contrast.T) / 2
 
 
 def divergences(covariance: Floats, contrast: Floats) -> Floats:
     """Kullback-Leibler divergence between each pair of classes, in nats; (D, D)."""
-    G = gram(covariance, contrast)
+    G = contrast @ covariance @ contrast.T
+    G = (G + G.T) / 2
     g = np.diag(G)
     size = (g[:, None] + g[None, :]) / 2
     delta = size - G
@@ -73,12 +62,6 @@ def divergences(covariance: Floats, contrast: Floats) -> Floats:
             j = close[close[:, 0] == i, 1]
             delta[i, j] = delta[j, i] = np.sum((W[i] - W[j]) ** 2, axis=1) / 2
     return delta
-
-
-def covariance_of(delta: Floats, contrast: Floats) -> Floats:
-    """Covariance of the family with these divergences; positive definite if there is one."""
-    sigma = -contrast.T @ delta @ contrast
-    return (sigma + sigma.T) / 2
 
 
 def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
@@ -127,16 +110,6 @@ def symmetrize(M: Floats, name: str) -> Floats:
             f"Average it with its transpose if that is rounding."
         )
     return (M + M.T) / 2
-
-
-def require_divergences(delta: Floats) -> Floats:
-    """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
-    delta = symmetrize(delta, "delta")
-    if np.any(np.diag(delta) != 0):
-        raise InputError("delta must have a zero diagonal: a class does not diverge from itself.")
-    if np.any(delta < 0):
-        raise InputError(f"delta must not be negative; its smallest entry is {delta.min():.6g}.")
-    return delta
 
 
 class CalibratedFamily:

@@ -22,7 +22,7 @@ from scipy.linalg import cho_solve, expm, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError, InputError
-from deciban.reference.family import gram, offset
+from deciban.reference.family import center
 
 _FLAT = 1e-10  # slope at which to stop; the loss is of the order of the number of classes
 _ACCEPTED = 1e-5  # slope that is accepted where rounding allows no further step
@@ -49,11 +49,21 @@ def fit_covariance(
     S = np.atleast_2d(np.cov(l, rowvar=False, bias=True, aweights=weight))
     m = np.average(l, axis=0, weights=weight)
     if len(contrast) == 2:
-        return _two_classes(float(S[0, 0] + m[0] ** 2))
+        q = float(S[0, 0] + m[0] ** 2)
+        if not q > 0:
+            raise InputError(
+                "ilrls must not all be zero; they are. Give evidence that distinguishes classes."
+            )
+        return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])  # the root of Σ² / 2 + Σ = q
     if start is not None:
         best = _minimize(_Loss(np.linalg.cholesky(start), S, m, contrast), _STEPS_OF_EM)
         return best.L @ best.L.T
-    _require_full_rank(S, len(l))
+    rank = np.linalg.matrix_rank(S, rtol=1e-12, hermitian=True)
+    if rank < len(S):
+        raise InputError(
+            f"ilrls must vary in all {len(S)} directions; got {len(l)} samples that vary in "
+            f"{rank}. Give more samples, or drop classes that are never distinguished."
+        )
     ends = [_minimize(_Loss(L, S, m, contrast)) for L in _starts(S, m, contrast)]
     minima = [end for end in ends if end.steepness < _ACCEPTED]
     if not minima:
@@ -66,15 +76,6 @@ def fit_covariance(
     return best.L @ best.L.T
 
 
-def _two_classes(q: float) -> np.ndarray:
-    """The root of Σ² / 2 + Σ = q for the mean square q of the ILRLs."""
-    if not q > 0:
-        raise InputError(
-            "ilrls must not all be zero; they are. Give evidence that distinguishes the classes."
-        )
-    return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])
-
-
 def _minimize(here: _Loss, steps: int = _STEPS) -> _Loss:
     for _ in range(steps):
         there = here.downhill() if here.steepness > _FLAT else None
@@ -82,16 +83,6 @@ def _minimize(here: _Loss, steps: int = _STEPS) -> _Loss:
             break
         here = there
     return here
-
-
-def _require_full_rank(S: np.ndarray, n_samples: int) -> None:
-    values = np.linalg.eigvalsh(S)
-    rank = int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
-    if rank < len(S):
-        raise InputError(
-            f"ilrls must vary in all {len(S)} directions; got {n_samples} samples that vary in "
-            f"{rank}. Give more samples, or drop classes that are never distinguished."
-        )
 
 
 def _starts(S: np.ndarray, m: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
@@ -102,7 +93,7 @@ def _starts(S: np.ndarray, m: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
     this very mean are tried too, and the highest peak that is reached is taken.
     """
     pooled = _from_pooled(S)
-    shift = m + offset(gram(pooled, V), V) / 2  # zero for calibrated, balanced classes
+    shift = m + center(pooled, V)  # zero for calibrated, balanced classes
     starts = [_from_pooled(S + np.outer(shift, shift))]
     if shift @ np.linalg.solve(pooled, shift) > _NEAR:
         D = len(V)
@@ -128,7 +119,7 @@ class _Loss:
         self.L, self.S, self.m, self.V = L, S, m, contrast
         V, D = contrast, len(contrast)
         P = cho_solve((L, True), np.eye(D - 1))
-        u = P @ (m + offset(gram(L @ L.T, V), V) / 2)
+        u = P @ (m + center(L @ L.T, V))
         log_det = 2 * np.log(np.diag(L)).sum()
         self.value = float(np.sum(P * S) + np.sum((L.T @ u) ** 2) + np.sum(L**2) / D + log_det)
         gradient = P - P @ S @ P - np.outer(u, u) + V.T @ ((V @ u)[:, None] * V) + np.eye(D - 1) / D
@@ -170,7 +161,7 @@ class _Loss:
         Y = _symmetrize(full)
         X = L @ Y @ L.T
         dP = -P @ X @ P
-        du = P @ (offset(gram(X, V), V) / 2 - X @ u)
+        du = P @ (center(X, V) - X @ u)
         outer = np.outer(du, u) + np.outer(u, du)
         change = dP - dP @ S @ P - P @ S @ dP - outer + V.T @ ((V @ du)[:, None] * V)
         bent = _symmetrize(L.T @ change @ L) + _symmetrize(Y @ self.slope)
@@ -239,7 +230,7 @@ class MixtureFit:
     def _log_h(self, covariance: np.ndarray) -> np.ndarray:
         """The part of the log-density that all classes share, log f_i(l) − v_iᵀ l."""
         D, L = len(self.V), np.linalg.cholesky(covariance)
-        shift = offset(gram(covariance, self.V), self.V) / 2
+        shift = center(covariance, self.V)
         white = solve_triangular(L, (self.l + shift).T, lower=True)
         log_det = 2 * np.log(np.diag(L)).sum() + (D - 1) * np.log(2 * np.pi)
         return np.asarray(-0.5 * (np.sum(white**2, axis=0) + np.trace(covariance) / D + log_det))
