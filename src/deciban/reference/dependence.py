@@ -99,9 +99,6 @@ class Dependence:
         """From the covariance of the stacked ILRLs within a class, of shape (K (D - 1), K (D - 1)).
 
         The D - 1 coordinates of the first of ``n_systems`` come first, then those of the second.
-
-        >>> Dependence.from_covariance([[4.0, 4.0], [4.0, 4.0]], 2)  # the same evidence twice
-        <Dependence of 2 systems, 2 classes: canonical correlations up to 1>
         """
         S = symmetrize(to_numpy(covariance, "covariance"), "covariance")
         K = require_whole(n_systems, "n_systems", 2)

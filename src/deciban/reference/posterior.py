@@ -109,12 +109,6 @@ class PosteriorGaussian:
 
         The closed curve of three classes has shape (n_points, 3), and its last point is the first.
         The region of two classes has two ends, (2, 2).
-
-        >>> from deciban import CalibratedGaussian
-        >>> family = CalibratedGaussian.from_eers([0.1])
-        >>> family.with_prior([0.01, 0.99]).region(0, mass=0.5).round(3)
-        array([[0.046, 0.954],
-               [0.603, 0.397]])
         """
         k, radius = index_of(label, self.family.classes), self._radius(mass)
         D = self.family.n_classes
@@ -151,12 +145,6 @@ class PosteriorGaussian:
         :meth:`deciban.Evidence.decide`, which explains ``costs`` and ``reject_cost``. The true
         class is on rows and the decision in columns, the last for rejection. Two classes are exact;
         more are simulated with ``n_samples``.
-
-        >>> from deciban import CalibratedGaussian
-        >>> family = CalibratedGaussian.from_eers([0.1])
-        >>> family.with_prior([0.2, 0.8]).decision_rates(reject_cost=0.1).values.round(3)
-        array([[0.454, 0.055, 0.491],
-               [0.004, 0.833, 0.164]])
         """
         outcome = rates.decision_outcome(self, costs, reject_cost)
         if self.family.n_classes == 2:
