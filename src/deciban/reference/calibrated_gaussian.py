@@ -135,8 +135,7 @@ class CalibratedGaussian(CalibratedFamily):
             )
         basis = basis_for(basis, len(matrix))
         basis = basis if classes is None else basis.align_to(classes)
-        sigma = -basis.contrast.T @ matrix @ basis.contrast
-        sigma = (sigma + sigma.T) / 2
+        sigma = family.covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
         if family.is_positive(values):
             return cls(sigma, basis)
@@ -217,8 +216,7 @@ class CalibratedGaussian(CalibratedFamily):
     @cached_property
     def means(self) -> Floats:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
-        V = self.basis.contrast
-        return freeze(V @ self.covariance - family.center(self.covariance, V))
+        return freeze(family.means(self.covariance, self.basis.contrast))
 
     @cached_property
     def divergences(self) -> Floats:

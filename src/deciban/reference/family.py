@@ -46,6 +46,11 @@ def center(covariance: Floats, contrast: Floats) -> Floats:
     return contrast.T @ np.diag(contrast @ covariance @ contrast.T) / 2
 
 
+def means(covariance: Floats, contrast: Floats) -> Floats:
+    """Mean of the ILRL under each class; (D, D - 1)."""
+    return contrast @ covariance - center(covariance, contrast)
+
+
 def divergences(covariance: Floats, contrast: Floats) -> Floats:
     """Kullback-Leibler divergence between each pair of classes, in nats; (D, D)."""
     G = contrast @ covariance @ contrast.T
@@ -62,6 +67,12 @@ def divergences(covariance: Floats, contrast: Floats) -> Floats:
             j = close[close[:, 0] == i, 1]
             delta[i, j] = delta[j, i] = np.sum((W[i] - W[j]) ** 2, axis=1) / 2
     return delta
+
+
+def covariance_of(delta: Floats, contrast: Floats) -> Floats:
+    """Covariance of the family with these divergences; positive definite if there is one."""
+    sigma = -contrast.T @ delta @ contrast
+    return (sigma + sigma.T) / 2
 
 
 def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
