@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deciban import CalibratedGaussian, Evidence
@@ -59,11 +59,11 @@ def test_sets_hold_for_each_class_of_a_family_when_evidence_is_summed_until_one_
     st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=9),
     st.floats(0.001, 0.999),
 )
+@example([0.25, 0.75], 0.05)
 def test_sets_hold_the_best_class_and_are_part_of_those_by_the_largest_ratio(row, alpha):
-    evidence = Evidence([row])
-    members = evidence.confidence_set(alpha).members[0]
-    below = max(row) - np.array(row)
-    assert members[np.argmax(row)]
+    below = max(row) - np.array(row)  # minus these, no row sums to one as probabilities do
+    members = Evidence([-below]).confidence_set(alpha).members[0]
+    assert members[np.argmin(below)]
     assert (below[members] < np.log(len(row) / alpha) + 1e-9).all()
 
 

@@ -38,7 +38,7 @@ class ShapleyCompositions:
     features : tuple
         Names of the features or feature groups.
     draws : array of shape (n_draws, n_samples, n_features, n_classes), optional
-        If orders were sampled: contributions from each pair of opposite orders, whose mean is
+        Contributions from each pair of opposite orders, if sampled; their mean is
         ``contributions``.
 
     See Also

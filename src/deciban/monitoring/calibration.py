@@ -66,9 +66,8 @@ def calibration_e_test(
     r"""Sequential test for calibration, valid at every stopping time.
 
     The e-process for calibration in :class:`Monitor`, without restarts: however often you look, the
-    p-value for calibrated evidence is alpha or less with probability alpha at most. This holds
-    whatever the class mix does, unless the evidence on a class changes its distribution together
-    with the mix from one sample to the next. The result depends on the order of the samples.
+    p-value for calibrated evidence is alpha or less with probability alpha at most, under the same
+    condition. The result depends on the order of the samples.
 
     Parameters
     ----------
