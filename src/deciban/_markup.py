@@ -47,10 +47,9 @@ def shorten(value: object, most: int = 18) -> str:
 
 def count_by_class(classes: Sequence[object], counts: Sequence[int], most: int = 6) -> str:
     """Class counts: "class no: 1,710; class yes: 60"."""
-    pairs = list(zip(classes, counts, strict=True))
-    shown = "; ".join(f"class {shorten(label, 40)}: {n:,}" for label, n in pairs[:most])
+    pairs = [f"class {shorten(k, 40)}: {n:,}" for k, n in zip(classes, counts, strict=True)]
     left = len(pairs) - most
-    return f"{shown}; {left:,} more classes" if left > 0 else shown
+    return "; ".join(pairs[:most] + [f"{left:,} more classes"] * (left > 0))
 
 
 def in_unit(value: float, unit: str) -> str:

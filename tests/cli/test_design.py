@@ -127,11 +127,11 @@ def test_tables_without_shared_items_raise_no_question(columns):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--items", "left,left"), "columns of two items; got left,left"),
+        (("--items", "left,left"), "--items with two different columns"),
         (("--items", "left,rigth"), "no column 'rigth', which --items needs"),
         (
             ("--group", "left", "--items", "left,right"),
-            "columns of two items; got left, left,right",
+            "--items with two different columns",
         ),
         (("--group", "hole"), "row 3 of 'hole' is empty"),
     ],

@@ -97,8 +97,7 @@ def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
             f"has {len(labels):,} distinct values; labels are of two classes or more, "
             f"{_MAX_CLASSES:,} at most. Name the column of the true class."
         )
-    places = pl.Series(range(len(labels)), dtype=pl.Int64)
-    codes = cells.replace_strict(labels, places, return_dtype=pl.Int64)
+    codes = cells.replace_strict(labels, pl.Series(range(len(labels))), return_dtype=pl.Int64)
     return tuple(labels.to_list()), codes.to_numpy()
 
 

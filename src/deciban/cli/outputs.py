@@ -71,9 +71,8 @@ def require_outputs(
 def _is_same_file(one: Path, other: Path) -> bool:
     """Whether two paths name one file, be it through links."""
     try:
-        if one.exists() and other.exists():
-            return one.samefile(other)
-        return one.resolve() == other.resolve()
+        both = one.exists() and other.exists()
+        return one.samefile(other) if both else one.resolve() == other.resolve()
     except (OSError, ValueError):  # not names of files, which is said elsewhere
         return False
 

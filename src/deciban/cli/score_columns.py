@@ -210,7 +210,7 @@ def describe_columns(
     before = quote_name(names[0].removeprefix(CALIBRATED)) if columns.is_llr else "'*'"
     remedy = f" They are calibrated; --llr {before} takes those before calibration."
     if columns.is_llr:
-        assumed = options.positive is None and fold_key_word(str(classes[1])) != "target"
+        assumed = options.positive is None and fold_key_word(classes[1]) != "target"
         why = " (by its name; --truth COLUMN=CLASS changes it)" * assumed
         notes.append(
             f"LLRs: column {names[0]}; positive class: {classes[1]}{why}.{remedy * calibrated}"

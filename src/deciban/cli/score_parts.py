@@ -58,19 +58,18 @@ def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
     """Whether a source is several files, a large one, or one that workers are asked to read."""
     files = [] if is_address(source) else find_files(source)
     in_parts = asked or files != [source]
+    if options.key is not None and in_parts:
+        raise InputError(
+            "--key takes scores in one file that is not read in parts. Join scores and labels in "
+            "one table first."
+        )
     if options.key is not None:
-        if in_parts:
-            raise InputError(
-                "--key takes scores in one file that is not read in parts. Join scores and labels "
-                "in one table first."
-            )
         return False
     others = [f for f in files if format_of(f, default="txt") != "parquet"]
     if in_parts and others:
         raise TableError("is not Parquet and cannot be read in parts. Convert it.", file=others[0])
-    if in_parts or others or not os.path.isfile(source):
-        return in_parts
-    return (open_table(source).height or 0) > LARGE
+    whole = in_parts or others or not os.path.isfile(source)
+    return in_parts if whole else (open_table(source).height or 0) > LARGE
 
 
 def open_score_parts(

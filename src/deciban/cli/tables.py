@@ -138,11 +138,10 @@ def read_table(source: Source) -> pl.DataFrame:
 
 def check_same_columns(tables: Sequence[Table], names: Sequence[str] | None = None) -> None:
     """Raise unless all tables agree in names, types and order, or in the types for ``names``."""
-    first = tables[0]
-    for table in tables[1:]:
+    first, *others = tables
+    for table in others:
         here, there = (
-            [*one.schema.items()] if names is None else [(k, one.schema.get(k)) for k in names]
-            for one in (first, table)
+            [(k, one.schema.get(k)) for k in names or one.columns] for one in (first, table)
         )
         if here != there:
             odd = [name for name, _ in set(here) ^ set(there)]
