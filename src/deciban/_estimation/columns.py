@@ -18,7 +18,6 @@ from deciban._estimation.frames import (
     DAY,
     as_plain,
     factorize,
-    find_categories,
     is_table,
     library_of,
     read_cells,
@@ -93,8 +92,10 @@ class Columns:
                 kind = "datetime"
             if kind not in ("number", ""):
                 kinds[k] = kind
-            if kind in _CODED:
-                categories[k] = find_categories(X[key].dtype, kind, cells)
+            if kind == "ordered":
+                categories[k] = [as_plain(value) for value in X[key].dtype.categories.tolist()]
+            elif kind == "category":
+                categories[k] = _sort({*cells.values} - {None})
         _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
         return cls(keys, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
@@ -118,9 +119,7 @@ class Columns:
                     f"{' and '.join(nouns)}. Convert the column."
                 )
             elif kinds[k] == "category":
-                values = {*self.categories[k], *other.categories[k]}
-                several = len({type(value) for value in values}) > 1
-                categories[k] = sorted(values, key=str if several else None)
+                categories[k] = _sort({*self.categories[k], *other.categories[k]})
         kinds, categories = dict(sorted(kinds.items())), dict(sorted(categories.items()))
         found = {self.names[k]: v for k, v in categories.items() if kinds[k] == "category"}
         _refuse_free_text(found)
@@ -158,8 +157,7 @@ class Columns:
         """
         keys = _columns_by_name(X, self.names)
         if self.names:
-            absent = [name for name in self.names if name not in keys]
-            if absent:
+            if absent := [name for name in self.names if name not in keys]:
                 raise InputError(
                     f"X must have the columns that it had in fit; it lacks {quote_each(absent, 5)}."
                     f" Add {'them' if len(absent) > 1 else 'it'}."
@@ -347,6 +345,10 @@ def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
             f"{quote_each(many, 5)} holds more, such as {quote(values[0])} of {len(values):,}. "
             f"Drop it, group its values, or convert it if it should be numbers or dates."
         )
+
+
+def _sort(values: set[Any]) -> list[Any]:
+    return sorted(values, key=str if len({type(value) for value in values}) > 1 else None)
 
 
 def _typical(codes: Floats, kind: str) -> float:

@@ -67,8 +67,7 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
 
 
 def _in_utc(value: Any) -> Any:
-    """A time without its zone, which NumPy does not know; anything else as it is."""
-    zone = getattr(value, "tzinfo", None)
+    zone = getattr(value, "tzinfo", None)  # which NumPy does not know
     return value if zone is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
@@ -104,14 +103,6 @@ def as_plain(value: Any) -> Any:
     """A category as a file can hold it; intervals and the like as text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def find_categories(dtype: Any, kind: str, factor: Factor) -> list[Any]:
-    """Distinct values: in the order of an ordered categorical, else sorted."""
-    if kind == "ordered":
-        return [as_plain(value) for value in dtype.categories.tolist()]
-    found = {*factor.values} - {None}
-    return sorted(found, key=str if len({type(value) for value in found}) > 1 else None)
 
 
 def to_pandas(values: dict[str, Any], like: Any) -> Any:

@@ -22,7 +22,6 @@ _ROUNDING = 1e-15  # relative error of a value
 _LEAST = 1e-14  # smallest damping: it holds back parameters that separable classes pull away
 _STEPS = 500
 
-
 Point = Any  # has value, slope and curvature(), a matrix or its products with vectors
 
 

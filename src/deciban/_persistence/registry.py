@@ -145,7 +145,14 @@ def require_spec(name: str, value: Any, spec: Spec, sizes: dict[str, int]) -> No
     A shape is text such as ``"D k"``: a real array without NaN; each name keeps one size.
     """
     if isinstance(spec, str):
-        _require_shape(name, value, spec.split(), sizes)
+        names = spec.split()
+        if not isinstance(value, np.ndarray) or value.ndim != len(names) or value.dtype.kind != "f":
+            raise ValueError(f"{name} is not an array of {len(names)} dimensions")
+        wanted = tuple(sizes.setdefault(n, s) for n, s in zip(names, value.shape, strict=True))
+        if value.shape != wanted:
+            raise ValueError(f"{name} has shape {value.shape}, not {wanted}")
+        if np.isnan(value).any():
+            raise ValueError(f"{name} holds NaN")
     elif isinstance(spec, list | tuple):
         if type(value) is not type(spec) or len(value) != len(spec):
             raise ValueError(f"{name} is not {len(spec)} values")
@@ -157,16 +164,6 @@ def require_spec(name: str, value: Any, spec: Spec, sizes: dict[str, int]) -> No
         own_sizes = dict(sizes)
         for part, part_spec in _PARTS.get(type(value), {}).items():
             require_spec(f"{name}.{part}", getattr(value, part), part_spec, own_sizes)
-
-
-def _require_shape(name: str, value: Any, names: list[str], sizes: dict[str, int]) -> None:
-    if not isinstance(value, np.ndarray) or value.ndim != len(names) or value.dtype.kind != "f":
-        raise ValueError(f"{name} is not an array of {len(names)} dimensions")
-    wanted = tuple(sizes.setdefault(n, s) for n, s in zip(names, value.shape, strict=True))
-    if value.shape != wanted:
-        raise ValueError(f"{name} has shape {value.shape}, not {wanted}")
-    if np.isnan(value).any():
-        raise ValueError(f"{name} holds NaN")
 
 
 def _not_storable(path: str, what: str) -> InputError:
@@ -341,12 +338,11 @@ def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:
         return None
     _parts_of(estimator)
     at = f"{path}." if path else ""
-    parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
-        if name not in estimator._transient:
-            # Its state has moved on: the same instance would not give the same fit again.
-            value = None if isinstance(value, np.random.RandomState) else value
-            parameters[name] = encoder(value, at + name)
+    parameters = {  # the state of a generator has moved on: it would not give the same fit again
+        name: encoder(None if isinstance(value, np.random.RandomState) else value, at + name)
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in estimator._transient
+    }
     return {"estimator": type(estimator).__name__, "parameters": parameters, "state": None}
 
 

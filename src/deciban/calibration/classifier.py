@@ -33,10 +33,8 @@ from deciban.metrics.labelled import Labelled
 
 
 def _fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, rows: Any) -> Any:
-    model = clone(estimator)
-    name = _weight_parameter(model)
-    options = {} if weight is None or name is None else {name: weight[rows]}
-    return model.fit(_safe_indexing(X, rows), y[rows], **options)
+    options: dict[Any, Any] = {} if weight is None else {_weight_parameter(estimator): weight[rows]}
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **options)
 
 
 def _weight_parameter(estimator: Any) -> str | None:
@@ -44,7 +42,7 @@ def _weight_parameter(estimator: Any) -> str | None:
     if getattr(estimator, "steps", None):
         last, step = estimator.steps[-1]
         inner = _weight_parameter(step)
-        return None if inner is None else f"{last}__{inner}"
+        return inner and f"{last}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 

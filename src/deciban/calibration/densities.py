@@ -195,12 +195,10 @@ class GaussianCalibrator(Calibrator):
     def _finish_loading(self) -> None:
         super()._finish_loading()
         learned = (self.means_, self.covariances_, self._factors)
-        if not all(np.isfinite(array).all() for array in learned):
-            raise ValueError("numbers that are not finite")
-        if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
-            raise ValueError("factors that are singular")
-        if not (self.degrees_of_freedom_ > 0).all():
-            raise ValueError("degrees of freedom that are not positive")
+        finite = all(np.isfinite(array).all() for array in learned)
+        regular = np.diagonal(self._factors, axis1=1, axis2=2).all()
+        if not (finite and regular and (self.degrees_of_freedom_ > 0).all()):
+            raise ValueError("numbers that are not those of densities")
 
 
 _GRID = 50  # grid points per bandwidth: the density changes by at most 3e-5 of its value
@@ -337,7 +335,8 @@ def _sd(scores: Scores) -> float:
 
 def _silverman_spread(scores: Scores) -> float:
     """The smaller of the standard deviation and the scaled interquartile range."""
-    order, weight = np.argsort(scores.llr), _weight(scores)
+    order, n = np.argsort(scores.llr), len(scores.llr)
+    weight = np.ones(n) if scores.weight is None else scores.weight
     mass = np.cumsum(weight[order] / weight.max())  # equal weights sum without rounding
     quarters = np.array([0.25, 0.75]) * mass[-1] * (1 - 1e-12)
     low, high = scores.llr[order][np.searchsorted(mass, quarters)]
@@ -345,14 +344,11 @@ def _silverman_spread(scores: Scores) -> float:
     return float(min(sd, (high - low) / 1.349) or sd)
 
 
-def _weight(scores: Scores) -> Floats:
-    return np.ones(len(scores.llr)) if scores.weight is None else scores.weight
-
-
 def _bin_centers(scores: Scores, step: float) -> tuple[Floats, Floats]:
     """Kernel centers and log weights; many LLRs are shared between points on a fine grid."""
-    w = _weight(scores) / _weight(scores).sum()
-    if len(scores.llr) <= _MANY:
+    n = len(scores.llr)
+    w = np.full(n, 1 / n) if scores.weight is None else scores.weight / scores.weight.sum()
+    if n <= _MANY:
         return scores.llr, np.log(w)
     at = (scores.llr - scores.llr.min()) / step
     low = np.floor(at)

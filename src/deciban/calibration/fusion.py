@@ -269,15 +269,15 @@ class FusionCalibrator(Calibrator):
 
     def _require_known(self, absent: NDArray[np.bool_], known: Collection[int]) -> None:
         """Refuse missing systems that are not ``known`` to be absent, and rows without any."""
-        counts = {name: n for name, n in zip(self.systems_, absent.sum(axis=0), strict=True) if n}
-        wrong = [name for k, name in enumerate(self.systems_) if name in counts and k not in known]
-        rows = np.flatnonzero(absent.all(axis=1) if not wrong else absent.any(axis=1))
+        counts = absent.sum(axis=0)
+        wrong = [k for k in np.flatnonzero(counts) if k not in known]
+        rows = np.flatnonzero(absent.any(axis=1) if wrong else absent.all(axis=1))
         if rows.size:
-            which = ", ".join(f"{quote(name)} in {counts[name]}" for name in wrong) or "all systems"
+            each = [f"{quote(self.systems_[k])} in {counts[k]}" for k in wrong]
             raise InputError(
                 f"X must have the scores of every system; of {len(absent)} samples there is NaN "
-                f"for {which}, in row {rows[0]} first. Drop these samples, or fit with "
-                f"missing='adapt' to samples that lack the same systems.",
+                f"for {', '.join(each) or 'all systems'}, in row {rows[0]} first. Drop these "
+                f"samples, or fit with missing='adapt' to samples that lack the same systems.",
                 rows=rows,
             )
 

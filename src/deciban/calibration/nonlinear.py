@@ -168,16 +168,14 @@ class MonotoneCalibrator(Calibrator):
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
-        found = self.map_
+        found, D = self.map_, 2
         if isinstance(found, ConvexGradient):
-            if not (found.temperature >= 0 and found.size > 0 and found.tie >= 0):
-                raise ValueError("a map that is not the gradient of a convex function")
-            if len(found.center) != len(self.classes_) - 1:
-                raise ValueError("a map of another number of classes")
-        elif len(self.classes_) != 2:
-            raise ValueError("a map of two classes")
-        elif isinstance(found, Steps) and len(found.values) != len(found.edges) + 1:
-            raise ValueError("steps that do not fit")
+            D = len(found.center) + 1
+            fits = found.temperature >= 0 and found.size > 0 and found.tie >= 0
+        else:
+            fits = isinstance(found, PooledBlocks) or len(found.values) == len(found.edges) + 1
+        if not fits or len(self.classes_) != D:
+            raise ValueError("a map that does not fit the classes")
 
 
 @register(_reader=ScoreReader, fusion_=FusionCalibrator, _typical=float, _largest=float)
