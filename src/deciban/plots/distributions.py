@@ -64,13 +64,11 @@ class TippettDisplay(PairDisplay):
         draw.set_view(ax, not ax.has_data(), draw.span(x), (-3, 103))
         self.lines_: list[Any] = []
         self.edges_: list[Any] = []
-        first, second = (
-            {"color": color, "ls": draw.dashes_of(k), "lw": 1.5} | line_options
-            for k, color in enumerate(draw.unused_colors(ax, 2))
-        )
-        rising = self.kind == "misleading"
-        self._draw_curve(ax, x, self.pos_label, 100 * self.target, rising, first)
-        self._draw_curve(ax, x, self.other_label, 100 * self.other, False, second)
+        curves = (self.pos_label, self.target), (self.other_label, self.other)
+        for k, (color, curve) in enumerate(zip(draw.unused_colors(ax, 2), curves, strict=True)):
+            style = {"color": color, "ls": draw.dashes_of(k), "lw": 1.5} | line_options
+            rising = k == 0 and self.kind == "misleading"
+            self._draw_curve(ax, x, curve[0], 100 * curve[1], rising, style)
         ax.set_xlabel(f"x: {draw.llr_label(self.pos_label, self.other_label, unit)}")
         ax.set_ylabel("share of LLRs (%)")
         draw.draw_legend(ax, headroom=True)

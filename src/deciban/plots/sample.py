@@ -72,6 +72,7 @@ class BifurcationTreeDisplay(Display):
             basis = basis.align_to(evidence.classes)
         self.basis, self.evidence, self.prior = basis, evidence, prior
         self.classes = as_labels(basis.classes, basis.n_parts)
+        self._is_crowded = len(self.classes) > _CROWDED
         self.llrs = None if evidence is None else _compute_llrs(basis, evidence, prior)
 
     @classmethod
@@ -113,10 +114,6 @@ class BifurcationTreeDisplay(Display):
             self._write(ax, places[mask.tobytes()], text, ha="left", color=color)
         self._set_frame(ax, min(x for x, _ in places.values()), unit)
         return self._finish(ax)
-
-    @property
-    def _is_crowded(self) -> bool:
-        return len(self.classes) > _CROWDED
 
     def _draw_branch(self, ax: Axes, node: _Place, child: _Place, sign: str, **look: Any) -> None:
         (x, y), (x_child, y_child) = node, child

@@ -109,18 +109,18 @@ def signs_of_linkage(linkage: NDArray[Any]) -> NDArray[Any]:
     require_finite(np, linkage, "linkage")
     D = linkage.shape[0] + 1
     signs = np.zeros((D - 1, D))
-    members = [[part] for part in range(D)]
-    merged: set[int] = set()
-    for row, (first, second) in zip(signs, linkage[:, :2], strict=True):
-        for cluster, sign in ((first, 1), (second, -1)):
-            if not (cluster == int(cluster) and 0 <= cluster < len(members)) or cluster in merged:
+    members: dict[float, list[int]] = {part: [part] for part in range(D)}  # not merged yet
+    for k, (row, pair) in enumerate(zip(signs, linkage[:, :2], strict=True)):
+        merged: list[int] = []
+        for cluster, sign in zip(pair, (1, -1), strict=True):
+            if cluster not in members:
                 raise InputError(
                     f"linkage must merge each cluster once; got cluster {cluster:g} out of turn. "
                     f"Use what scipy.cluster.hierarchy.linkage returns."
                 )
-            merged.add(int(cluster))
-            row[members[int(cluster)]] = sign
-        members.append(members[int(first)] + members[int(second)])
+            row[members[cluster]] = sign
+            merged += members.pop(cluster)
+        members[D + k] = merged
     return signs
 
 

@@ -228,7 +228,15 @@ def replace_zeros(
     require_one_of(method, "method", get_args(Method))
     closed = space.close(xp, x)
     zero = closed == 0
-    delta = xp.where(zero, _read_delta(xp, x, closed, delta, detection_limit), xp.zeros_like(x))
+    if detection_limit is None:
+        delta = _one_for_each(xp, x, x.shape[-1] ** -2.0 if delta is None else delta, "delta")
+    elif delta is None:
+        # By way of the largest part: the sum of the parts may overflow.
+        scale = xp.max(closed, axis=-1, keepdims=True) / xp.max(x, axis=-1, keepdims=True)
+        delta = FRACTION * scale * _one_for_each(xp, x, detection_limit, "detection_limit")
+    else:
+        raise InputError("delta and detection_limit must not both be given. Drop one of them.")
+    delta = xp.where(zero, delta, xp.zeros_like(x))
     if method == "simple":
         return space.close(xp, xp.where(zero, delta, closed))
     if method == "additive":
@@ -279,19 +287,6 @@ def replace_log_zeros(
     _require_room(xp, zero | (log_taken < 0), method)
     log_left = log_x + xp.log1p(-xp.exp(xp.where(zero, xp.zeros_like(log_x) - 1, log_taken)))
     return xp.where(zero, log_delta, log_left)
-
-
-def _read_delta(
-    xp: Namespace, x: Array, closed: Array, delta: Array | None, detection_limit: Array | None
-) -> Array:
-    if detection_limit is None:
-        default = x.shape[-1] ** -2.0
-        return _one_for_each(xp, x, default if delta is None else delta, "delta")
-    if delta is not None:
-        raise InputError("delta and detection_limit must not both be given. Drop one of them.")
-    # By way of the largest part: the sum of the parts may overflow.
-    scale = xp.max(closed, axis=-1, keepdims=True) / xp.max(x, axis=-1, keepdims=True)
-    return FRACTION * scale * _one_for_each(xp, x, detection_limit, "detection_limit")
 
 
 def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
