@@ -31,10 +31,7 @@ def log_prior(prior: Prior, classes: tuple[Hashable, ...], n_samples: int = 1) -
     """
     D = len(classes)
     if isinstance(prior, str) and prior != "uniform":
-        raise InputError(
-            f"prior must be 'uniform' or hold probabilities; got {quote(prior)}. Leave it out for "
-            f"equal ones."
-        )
+        raise InputError(f"prior must be 'uniform' or hold probabilities; got {quote(prior)}.")
     if prior is None or isinstance(prior, str):
         return np.full((1, D), -np.log(D))
     if isinstance(prior, Mapping):
@@ -159,7 +156,7 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> Floats:
     if C.shape != (D, D):
         raise InputError(
             f"costs must have shape ({D}, {D}), the truth on rows and the decision in columns; got "
-            f"{C.shape}. Give one cost for each pair of classes."
+            f"{C.shape}."
         )
     arrays.require_finite(np, C, "costs")
     return reorder_square(C, costs, classes, "costs")
@@ -190,10 +187,7 @@ def action_costs(costs: Costs, reject_cost: Any, classes: tuple[Hashable, ...]) 
         reject_cost = reject_cost[()]
     value = require_number(reject_cost, "reject_cost", remedy="Give the cost of not deciding.")
     if costs is None and value < 0:
-        raise InputError(
-            f"reject_cost must not be negative where errors cost 1; got {value}. "
-            f"Give a cost between 0 and 1."
-        )
+        raise InputError(f"reject_cost must not be negative where errors cost 1; got {value}.")
     return np.column_stack([C, np.full(len(C), value)])
 
 
@@ -209,8 +203,7 @@ def find_members(group: Any, classes: tuple[Hashable, ...]) -> list[int]:
     found = [index_of(label, classes) for label in group]
     if not found or len(set(found)) != len(found):
         raise InputError(
-            f"a group must name at least one class, and each class once; got {quote(group)}. "
-            f"Write a list of classes, such as ['first', 'second']."
+            f"a group must name at least one class, and each class once; got {quote(group)}."
         )
     return sorted(found) if isinstance(group, set | frozenset) else found
 
@@ -224,7 +217,7 @@ def read_groups(groups: Any, classes: tuple[Hashable, ...]) -> dict[Hashable, li
     if len(members) < 2 or len(set(every)) != len(every):
         raise InputError(
             f"groups must be a mapping from names to lists of classes, or a list of such lists, at "
-            f"least two that share no class; got {quote(groups)}. Put each class in one group."
+            f"least two that share no class; got {quote(groups)}."
         )
     alone = [classes[at[0]] if len(at) == 1 else name_group(at, classes) for at in members]
     return dict(zip(as_labels(list(groups) if named else alone), members, strict=True))

@@ -380,9 +380,7 @@ class Evidence:
 
     def __add__(self, other: object) -> Self:
         """Independent evidence adds up; classes are matched by name."""
-        if not isinstance(other, Evidence):
-            return NotImplemented
-        return self._combine(other, np.add)
+        return self._combine(other, np.add) if isinstance(other, Evidence) else NotImplemented
 
     def __radd__(self, other: object) -> Self:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
@@ -427,10 +425,9 @@ class Evidence:
     def add(self, *others: Evidence, dependence: Any = None) -> Evidence:
         """Add evidence from several systems, with or without shared information.
 
-        All are about the same samples, matched by index; classes are matched by name. A single
-        sample is added to every sample, whatever its index. A :class:`deciban.reference.Dependence`
-        describes how the systems depend on each other, this one first; by default they are
-        independent, as for ``+``.
+        Samples are matched by index, classes by name, and a single sample is added to every sample.
+        A :class:`deciban.reference.Dependence` describes how the systems depend on each other, this
+        one first; by default they are independent, as for ``+``.
 
         >>> from deciban import CalibratedGaussian
         >>> from deciban.reference import Dependence
@@ -443,9 +440,8 @@ class Evidence:
             return sum(others, start=self)
         if not hasattr(dependence, "combine"):
             raise InputError(
-                f"dependence must be a deciban.reference.Dependence; got {quote(dependence)}. A "
-                f"correlation alone does not say how strong each system is: build "
-                f"Dependence(families, correlation)."
+                f"dependence must be a deciban.reference.Dependence; got {quote(dependence)}. For "
+                f"correlations, build Dependence(families, correlation)."
             )
         return dependence.combine(self, *others)
 
@@ -614,14 +610,12 @@ class Evidence:
         array([1.6979])
         """
         plus = bayes.find_members(group, self.classes)
-        if against is None:
-            minus = [k for k in range(self.n_classes) if k not in plus]
-        else:
-            minus = bayes.find_members(against, self.classes)
+        others = [k for k in range(self.n_classes) if k not in plus]
+        minus = others if against is None else bayes.find_members(against, self.classes)
         if not minus or len({*plus, *minus}) != len(plus) + len(minus):
             raise InputError(
                 f"group and against must be non-empty and share no class; got {quote(group)} and "
-                f"{quote(against)}. Name each class on one side."
+                f"{quote(against)}."
             )
         r, s = len(plus), len(minus)
         single = r == s == 1  # a plain difference loses nothing

@@ -92,8 +92,7 @@ class VerbalScale:
             raise InputError(f"cuts must be numbers; got {quote(cuts)}. Give likelihood ratios.")
         if not cuts or len(cuts) != len(self.words):
             raise InputError(
-                f"words must match cuts one to one; got {len(self.words)} and {len(cuts)}. "
-                f"Give one word for each cut."
+                f"words must match cuts one to one; got {len(self.words)} and {len(cuts)}."
             )
         increasing = all(low < high for low, high in itertools.pairwise(cuts))
         if not (increasing and cuts[0] >= 1 and math.isfinite(cuts[-1])):

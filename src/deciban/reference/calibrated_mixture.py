@@ -278,8 +278,7 @@ def _read_families(
     given = list(families) if np.iterable(families) else []
     if not given:
         raise InputError(
-            f"families must hold at least one family or covariance; got {quote(families)}. Write "
-            f"[family] for a single one."
+            f"families must hold at least one family or covariance; got {quote(families)}."
         )
     read = [
         one if isinstance(one, CalibratedGaussian) else CalibratedGaussian(one, basis, classes)
@@ -296,7 +295,7 @@ def _read_weights(weights: ArrayLike | None, n_components: int) -> Floats:
     if values.shape != (n_components,) or not np.all((values > 0) & np.isfinite(values)):
         raise InputError(
             f"weights must hold {n_components} positive numbers, one for each family; got "
-            f"{quote(values.tolist())}. Leave out families without weight."
+            f"{quote(values.tolist())}."
         )
     values = values / values.max()
     return np.asarray(values / values.sum())

@@ -150,8 +150,7 @@ class Dependence:
         members = _align_families(families)
         if len(members) != len(given):
             raise InputError(
-                f"families must hold one for each of {len(given)} systems; got {len(members)}. "
-                f"Give them in the order of the systems."
+                f"families must hold one for each of {len(given)} systems; got {len(members)}."
             )
         codes = encode_labels(read_labels(y_true, len(given[0])), members[0].classes)
         if not len(codes):
@@ -187,8 +186,7 @@ class Dependence:
         given = align_by_index(**_read_systems(systems))
         if len(given) != len(self.families):
             raise InputError(
-                f"systems must be {len(self.families)}, one for each family; got {len(given)}. "
-                f"Give them in that order."
+                f"systems must be {len(self.families)}, one for each family; got {len(given)}."
             )
         classes = self.family.classes
         wrong = [one.classes for one in given if {*one.classes} != {*classes}]
@@ -300,8 +298,7 @@ def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedG
     members = tuple(families) if isinstance(families, list | tuple) else ()
     if len(members) < 2 or not all(isinstance(one, CalibratedGaussian) for one in members):
         raise InputError(
-            f"families must be two or more of CalibratedGaussian; got {quote(families)}. Give a "
-            f"list with one for each system."
+            f"families must be two or more of CalibratedGaussian; got {quote(families)}."
         )
     return align_families(members, members[0].basis)
 
@@ -317,7 +314,7 @@ def _read_correlation(correlation: ArrayLike, K: int, k: int) -> Floats:
     if len(R) != K * k:
         raise InputError(
             f"correlation must be a number, or have shape ({K}, {K}) or ({K * k}, {K * k}) for {K} "
-            f"systems; got {R.shape}. Give one row for each system."
+            f"systems; got {R.shape}."
         )
     within = np.kron(np.eye(K), np.ones((k, k))) > 0
     if np.abs(R - np.eye(K * k))[within].max() > 1e-6:

@@ -135,22 +135,14 @@ class Rivals:
         self.d = family.divergences[k, self.others]
         # Where class k and one other are equally likely: half-way, but for the prior.
         self.halfway = np.clip((1 + self.log_odds / self.d) / 2, *_SHIFTS)
-        self.corners = self._corners()
         gamma = self.d[:, None] + self.d - family.divergences[np.ix_(self.others, self.others)]
-        self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
-
-    def _corners(self) -> np.ndarray:
-        """Shifts that make k and two of the nearest others equally likely."""
         near = np.argsort(self.halfway**2 * self.d)[:_NEAREST]
-        shifts = []
-        for i, m in itertools.combinations(near, 2):
-            across = self.d[i] + self.d[m] - self.family.divergences[self.others[i], self.others[m]]
-            system = np.array([[2 * self.d[i], across], [across, 2 * self.d[m]]])
-            target = np.array([self.d[i] + self.log_odds[i], self.d[m] + self.log_odds[m]])
-            shift = np.zeros(len(self.others))
-            shift[[i, m]] = np.clip(np.linalg.solve(system, target), *_SHIFTS)
-            shifts.append(shift)
-        return np.array(shifts)
+        pairs = [list(pair) for pair in itertools.combinations(near, 2)]
+        self.corners = np.zeros((len(pairs), len(self.d)))  # k and two others are equally likely
+        for corner, pair in zip(self.corners, pairs, strict=True):
+            shift = np.linalg.solve(gamma[np.ix_(pair, pair)], (self.d + self.log_odds)[pair])
+            corner[pair] = np.clip(shift, *_SHIFTS)
+        self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
 
     def draw(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks of LLRs of k against the others, (size, D - 1), and weights that make them k's."""

@@ -262,6 +262,6 @@ def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[in
     if np.shape(counts) != (len(classes),):
         raise InputError(
             f"counts must hold one number for each of {len(classes)} classes; got shape "
-            f"{np.shape(counts)}. Give as many counts as classes."
+            f"{np.shape(counts)}."
         )
     return [require_whole(count, "counts") for count in counts]
