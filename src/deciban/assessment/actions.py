@@ -284,7 +284,8 @@ def _decisions(assessment: Assessment) -> Iterator[Decisions]:
         base, at, point = q.key.partition("@")
         if base == "expected_cost" and C is not None and len(prior) > 2:
             right = float(prior @ np.diag(C))
-            q = _rescale(q, right, float((prior @ C).min()) - right)
+            unit, names = float((prior @ C).min()) - right, ("value", "low", "high", "corrected")
+            q = replace(q, **{name: (getattr(q, name) - right) / unit for name in names})
         elif base != "detection_cost":
             continue
         where = f"at {point}" if point else describe_prior(assessment)
@@ -293,11 +294,6 @@ def _decisions(assessment: Assessment) -> Iterator[Decisions]:
         least = find_quantity(assessment, f"min_{base}{at}{point}")
         loss = find_quantity(assessment, f"decision_loss{at}{point}")
         yield Decisions(where, q, least, loss, bool(point) or C is not None)
-
-
-def _rescale(q: Quantity, zero: float, unit: float) -> Quantity:
-    names = ("value", "low", "high", "corrected")
-    return replace(q, **{name: (getattr(q, name) - zero) / unit for name in names})
 
 
 def _unhelpful_decisions(assessment: Assessment) -> str:

@@ -21,13 +21,8 @@ def represent_assessment(assessment: Assessment) -> str:
     for v in assessment.verdicts if assessment.design else ():  # without intervals, no action
         lead = f"{v.what.capitalize()}: {v.big}"
         parts.append(paragraph(f"({v.word}). {v.sentence}", lead=lead, tone=v.tone))
-    columns = [
-        "quantity",
-        "value",
-        f"{100 * assessment.confidence:g} % interval",
-        "unit",
-        "meaning",
-    ]
+    level = f"{100 * assessment.confidence:g} % interval"
+    columns = ["quantity", "value", level, "unit", "meaning"]
     rows = []
     for q in assessment.quantities[:_MAX_ROWS]:
         value, _, interval = str(q).rstrip(")").partition(" (")

@@ -176,8 +176,7 @@ class SeveralClassSystem(System):
 
     def _worst_pair_interval(self, plan: Plan) -> Interval:
         """Wide enough for all pairs at once (Bonferroni), since the worst was chosen."""
-        found = mean_intervals(self.of_pair, plan)
-        value, low, high, _ = found["cllr"]
+        value, low, high, _ = mean_intervals(self.of_pair, plan)["cllr"]
         if np.isinf(value):
             return Interval(value, low, high)
         tail = (1 - plan.confidence) / 2

@@ -303,13 +303,11 @@ def few_samples_note(
     """A note if a class, or the groups or items that samples share, are few."""
     if plan.n_resamples and design.warning:
         return [design.warning]
-    rarest = int(np.argmin(counts))
-    count = int(counts[rarest])
+    count = int(min(counts))
     if count >= FEW or plan.n_resamples == 0:
         return []
     few = "1 sample" if count == 1 else f"{count} samples"
-    every = max(counts) == count
-    name = "Each class" if every else f"Class {classes[rarest]!r}"
+    name = "Each class" if max(counts) == count else f"Class {classes[np.argmin(counts)]!r}"
     return [f"{name} has only {few}: intervals are rough."]
 
 

@@ -29,7 +29,6 @@ from deciban.metrics.intervals import (
     bca,
     bias,
     make_plan,
-    percentiles,
     seed_from,
     tails,
 )
@@ -158,7 +157,7 @@ def _interval(
             f"metric must be defined on every resample; it is NaN on {undefined} of "
             f"{len(resamples)}. Give more samples, or another metric."
         )
-    low, high = percentiles(resamples, confidence)
+    low, high = np.quantile(resamples, tails(confidence), method="inverted_cdf")
     if left_out is not None:
         shift = bias(value, resamples)
         if abs(shift) > _BIASED:

@@ -78,11 +78,6 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
     return Plan(float(confidence), int(n_resamples), seed_from(rng))
 
 
-def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
-    low, high = np.quantile(resamples, tails(confidence), method="inverted_cdf")
-    return float(low), float(high)
-
-
 def tails(confidence: float) -> list[float]:
     """Quantiles at both ends of an interval."""
     return [(1 - confidence) / 2, (1 + confidence) / 2]
@@ -132,11 +127,7 @@ def resampled_interval(
 
 
 def expand_confidence(confidence: float, degrees_of_freedom: float) -> float:
-    """Confidence level at which percentiles are as wide as Student's intervals.
-
-    Resamples of n samples vary less than the mean does, by (n - 1) / n in variance, and percentiles
-    take this variance as known (Hesterberg, 2015).
-    """
+    """Confidence level at which percentiles are as wide as Student's (Hesterberg, 2015)."""
     df = min(max(degrees_of_freedom, 1.0), 1e9)
     z = math.sqrt((df + 1) / df) * float(stdtrit(df, (1 + confidence) / 2))
     return min(float(2 * ndtr(z) - 1), _HIGHEST_CONFIDENCE)
@@ -212,14 +203,10 @@ def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[F
 
 
 class EventCounts(NamedTuple):
-    """Mutually exclusive events in one class, and their effect on a quantity.
+    """Mutually exclusive events in one class, and their effect on a quantity."""
 
-    ``weight`` is the change if an event happened to every sample in the class. Counts are fractions
-    if they are estimates.
-    """
-
-    weight: Floats  # (n_events,)
-    counts: NDArray[np.int64] | Floats  # (n_events,)
+    weight: Floats  # (n_events,): the change if an event happened to every sample in the class
+    counts: NDArray[np.int64] | Floats  # (n_events,); fractions if they are estimates
     n_samples: float  # of the class, or of independent samples that would tell as much
 
 

@@ -25,15 +25,11 @@ from deciban.metrics.units import Columns, UnitCosts, pair_up
 
 @dataclass(frozen=True)
 class Step:
-    """A quantity that depends only on the side of a threshold on which each LLR lies.
-
-    ``worth`` is the contribution of a sample to its class mean: true classes on rows, and a column
-    each for LLRs below and above the threshold.
-    """
+    """A quantity that depends only on the side of a threshold on which each LLR lies."""
 
     threshold: float
     inclusive: bool  # whether an LLR on the threshold counts as above it
-    worth: tuple[tuple[float, float], tuple[float, float]]
+    worth: tuple[tuple[float, float], tuple[float, float]]  # by true class: below and above
 
     def above(self, llr: Floats) -> NDArray[np.bool_]:
         return llr >= self.threshold if self.inclusive else llr > self.threshold

@@ -174,14 +174,12 @@ class Tally(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        if self.n_ruled_out == 0:
-            return []
-        if self.n_ruled_out == 1:
-            number = f"{self.first_ruled_out + 1:,}"
-            return [f"Sample {number} rules out its true class: its cost is infinite."]
+        n, first = self.n_ruled_out, f"{self.first_ruled_out + 1:,}"
+        if n <= 1:
+            return [f"Sample {first} rules out its true class: its cost is infinite."] * n
         return [
-            f"{self.n_ruled_out:,} of {self.counts.sum():,} samples rule out their true class (the "
-            f"first is sample {self.first_ruled_out + 1:,}): their cost is infinite."
+            f"{n:,} of {self.counts.sum():,} samples rule out their true class (the first is "
+            f"sample {first}): their cost is infinite."
         ]
 
     @classmethod

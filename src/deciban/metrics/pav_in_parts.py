@@ -161,8 +161,7 @@ def _pool_range(part: Slice) -> tuple[Cells, list[Cells], Cells, list[Floats]]:
     inner = Cells(*(column[1:-1] for column in levels)).pool()
     ends = (Cells(*(column[k : k + 1] for column in levels)) for k in (0, len(levels.low) - 1))
     if len(levels.low) > 1:
-        first, last = ends
-        levels = Cells.join([first, inner, last])
+        levels = Cells.join([next(ends), inner, next(ends)])
     known = (_trials(groups, [k for k in range(FOLDS) if k != fold]) for fold in range(FOLDS))
     without = [count_runs(one).pool() for one in known]
     return count_runs(trials).pool(), without, levels, some

@@ -211,10 +211,7 @@ class UnitCosts:
         return np.array(found)
 
     def unseen(self, key: str, rates: Floats) -> Floats:
-        """Extra cost in each class if errors are more frequent by these rates.
-
-        An error costs the mean over the errors seen and one right sample turned around.
-        """
+        """By class, if an error costs the mean of those seen and one right sample turned."""
         if key in self.allowances:
             return self.allowances[key](rates)
         n_wrong = np.array([self.wrong(t).sum() for t in range(len(rates))])
