@@ -55,21 +55,16 @@ def _map_partitions(model: Any, method: str, X: Any) -> Any:
     given = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
     if hasattr(X, "columns"):
         meta = _like_frame(empty, X._meta, model.classes_)
-        return X.map_partitions(_map_frame, **given, meta=meta)
+        return X.map_partitions(_map_rows, **given, meta=meta)
     X = X.rechunk({1: -1})
     shape: dict[str, Any] = {"drop_axis": 1} if is_predict else {"chunks": (X.chunks[0], (D,))}
     return X.map_blocks(_map_rows, **given, dtype=empty.dtype, meta=empty, **shape)
 
 
-def _map_rows(X: Any, model: Any, method: str, empty: np.ndarray) -> np.ndarray:
-    if len(X) == 0:
-        return empty
-    found = getattr(model, method)(X)
-    return np.asarray(found.log_likelihoods if isinstance(found, Evidence) else found)
-
-
-def _map_frame(X: Any, model: Any, method: str, empty: np.ndarray) -> Any:
-    return _like_frame(_map_rows(X, model, method, empty), X, model.classes_)
+def _map_rows(X: Any, model: Any, method: str, empty: np.ndarray) -> Any:
+    found = getattr(model, method)(X) if len(X) else empty
+    values = np.asarray(found.log_likelihoods if isinstance(found, Evidence) else found)
+    return _like_frame(values, X, model.classes_) if hasattr(X, "columns") else values
 
 
 def _like_frame(values: np.ndarray, X: Any, classes: Any) -> Any:

@@ -191,9 +191,8 @@ class LogisticCost:
         step = -(-len(self.truth) // n)
         if step <= 1:
             return self
-        order, counts = np.argsort(self.truth, kind="stable"), np.bincount(self.truth)
-        rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = order[rank % step == 0]
+        each = [np.flatnonzero(self.truth == c)[::step] for c in range(len(self.V))]
+        rows = np.concatenate(each)
         truth, weight = self.truth[rows], self.weight[rows]
         share = np.bincount(self.truth, self.weight) / np.bincount(truth, weight)
         design = self.design.select(rows)
