@@ -195,18 +195,12 @@ class CalibratedMixture(CalibratedFamily):
 
     @cached_property
     def divergences(self) -> Floats:
-        """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric.
-
-        It is the mean LLR, and thus the weighted mean of the components' divergences.
-        """
+        """Divergence of each pair of classes, in nats, (D, D): the mean LLR, averaged likewise."""
         return freeze(self._average([family.divergences for family in self.families]))
 
     @cached_property
     def eers(self) -> Floats:
-        """Equal-error rate of each pair of classes; (D, D), 0.5 on the diagonal.
-
-        The rate is reached at an LLR of zero in every component, and so in the mixture.
-        """
+        """Equal-error rate of each pair, (D, D): that of every component is at an LLR of zero."""
         return freeze(self._average([family.eers for family in self.families]))
 
     def _average(self, values: Sequence[Any]) -> Floats:

@@ -55,6 +55,12 @@ class Dependence:
         of systems, or one for each pair of coordinates, which is the attribute. The noise of each
         system is whitened by the symmetric root of its covariance in the basis of the first family.
 
+    Attributes
+    ----------
+    weights : array of shape (K, D - 1, D - 1)
+        Matrices by which the ILRLs are multiplied; identities for independent systems. A weak
+        system can have negative weights, which take noise away that it shares with a strong one.
+
     See Also
     --------
     deciban.Evidence.add : Adds up evidence with a dependence.
@@ -73,16 +79,16 @@ class Dependence:
 
     families: tuple[CalibratedGaussian, ...]
     correlation: Floats
-    _maps: Floats
+    weights: Floats
     _covariance: Floats
 
     def __init__(self, families: Sequence[CalibratedGaussian], correlation: ArrayLike) -> None:
         members = _align_families(families)
         R = _read_correlation(correlation, len(members), members[0].n_classes - 1)
-        maps, covariance = _fuse(R, [_root(one.covariance) for one in members])
+        weights, covariance = _fuse(R, [_root(one.covariance) for one in members])
         object.__setattr__(self, "families", members)
         object.__setattr__(self, "correlation", freeze(R))
-        object.__setattr__(self, "_maps", freeze(maps))
+        object.__setattr__(self, "weights", freeze(weights))
         object.__setattr__(self, "_covariance", freeze(covariance))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -168,15 +174,6 @@ class Dependence:
         first = self.families[0]
         return CalibratedGaussian(self._covariance, first.basis, first.classes)
 
-    @property
-    def weights(self) -> Floats:
-        """Matrices by which the ILRL of each system is multiplied; (K, D - 1, D - 1).
-
-        They are identities for independent systems. A weight can be negative: a weak system that
-        shares the noise of a strong one serves to take that noise away.
-        """
-        return self._maps
-
     def combine(self, *systems: Evidence) -> Evidence:
         """The evidence of all systems together, with nothing counted twice.
 
@@ -198,7 +195,7 @@ class Dependence:
         basis = self.family.basis
         V = basis.contrast
         l = -center(self.family.covariance, V) * np.ones((len(given[0]), 1))
-        for one, its, A in zip(self.families, given, self._maps, strict=True):
+        for one, its, A in zip(self.families, given, self.weights, strict=True):
             l += (its.ilr(basis) + center(one.covariance, V)) @ A.T
         index = next((its.index for its in given if its.index is not None), None)
         return Evidence.from_unbounded_ilr(l, basis, classes, index)

@@ -273,19 +273,15 @@ def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outco
         if np.sign(first) * np.sign(second) < 0:
             cuts.add(math.log(-first / second))  # of the second class to the first
     edges = sorted(cuts)
-    middles = np.array([_middle(low, high) for low, high in itertools.pairwise(edges)])
+    inner = edges[1:-1]
+    ends = [inner[0] - 2, *inner, inner[-1] + 2] if inner else [-1.0, 1.0]
+    middles = np.convolve(ends, [0.5, 0.5], "valid")
     chosen = outcome(-np.column_stack([np.logaddexp(0, middles), np.logaddexp(0, -middles)]), 0)
     return _exact([_masses(posterior, given, edges) @ chosen for given in range(2)])
 
 
 def _exact(rows: list[Any]) -> Rates:
     return Rates(np.array(rows), np.zeros((len(rows), len(rows[0]))))
-
-
-def _middle(low: float, high: float) -> float:
-    if low == -math.inf:
-        return high - 1 if high < math.inf else 0.0
-    return (low + high) / 2 if high < math.inf else low + 1
 
 
 def _masses(posterior: PosteriorGaussian, given: int, edges: list[float]) -> Floats:
