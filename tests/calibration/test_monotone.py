@@ -34,6 +34,14 @@ def test_for_two_classes_it_is_pav_also_between_the_samples(n, ties, prior):
     np.testing.assert_allclose(found, pooled(llr, y).transform(new), atol=1e-12)
 
 
+def test_scores_fall_into_the_block_that_they_were_pooled_in():
+    rng, y = np.random.default_rng(1), np.arange(200) % 2
+    thirds = rng.integers(-9, 10, (200, 2)) / 3 + np.column_stack([0 * y, y / 3])
+    calibrator, llr = MonotoneCalibrator().fit(thirds, y), Evidence(thirds, [0, 1]).llr(1, 0)
+    found = calibrator.evidence(thirds).llr(1, 0)
+    np.testing.assert_allclose(found, calibrator.map_.transform(llr), atol=1e-12)
+
+
 def test_new_evidence_keeps_its_order_in_pairs_and_in_cycles():
     l, y = three(30, bend=True)
     calibrator = MonotoneCalibrator().fit(FAMILY.evidence(l), y)

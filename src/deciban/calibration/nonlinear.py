@@ -160,7 +160,8 @@ class MonotoneCalibrator(Calibrator):
         l = finite_ilr(evidence)
         if isinstance(self.map_, PooledBlocks):
             first, second = Basis.gram_schmidt(2).contrast
-            llr = self.map_.transform(l @ (second - first))
+            # As in fit: an LLR by way of the ILRL may fall beside the edge of its block.
+            llr = self.map_.transform(evidence.llr(*evidence.classes[::-1]))
             calibrated = (llr / (second - first))[:, None]
         else:
             calibrated = self.map_(l)
