@@ -161,7 +161,7 @@ class MonotoneCalibrator(Calibrator):
         if isinstance(self.map_, PooledBlocks):
             first, second = Basis.gram_schmidt(2).contrast
             # As in fit: an LLR by way of the ILRL may fall beside the edge of its block.
-            llr = self.map_.transform(evidence.llr(*evidence.classes[::-1]))
+            llr = self.map_.transform(evidence.llr(evidence.classes[1], evidence.classes[0]))
             calibrated = (llr / (second - first))[:, None]
         else:
             calibrated = self.map_(l)
