@@ -47,8 +47,10 @@ def test_items_are_resampled_on_both_sides_and_the_output_says_so(pairs, tmp_pat
     found, plain = misleading(run("evaluate", path, *options, "--json"))
     assert crossed["high"] - crossed["low"] > 2 * (plain["high"] - plain["low"])
     assert "Give --items left,right, or the columns of their sources" in found["warnings"][0]
-    found, _ = misleading(run("evaluate", path, *options, "--group", "left", "--json"))
-    assert found["design"] == "30 groups of 30 samples; whole groups were resampled"
+    for option in ("--group", "--items"):  # half of the design is not enough
+        found, _ = misleading(run("evaluate", path, *options, option, "left", "--json"))
+        assert found["design"] == "30 groups of 30 samples; whole groups were resampled"
+        assert "assume that groups by left are independent" in found["warnings"][0]
 
 
 def test_systems_are_compared_by_their_items(pairs, tmp_path):

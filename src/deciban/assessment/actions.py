@@ -204,7 +204,7 @@ def miscalibration(assessment: Assessment) -> list[str]:
         )
     if not found and assessment.n_infinite:
         found.append(
-            f"{assessment.n_infinite:,} samples rule a class out altogether, which no number of "
+            f"LLRs rule a class out altogether ({assessment.n_infinite:,}), which no number of "
             f"samples can justify; bounds would limit what they claim"
         )
     return found

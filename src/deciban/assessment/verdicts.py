@@ -109,7 +109,7 @@ def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
         return ""
     if assessment.n_infinite:
         return (
-            f" But {assessment.n_infinite:,} samples rule a class out altogether; if that were "
+            f" But LLRs rule a class out altogether ({assessment.n_infinite:,}); if that were "
             f"wrong once, the cost would be infinite."
         )
     if assessment.n_wrong == 0:

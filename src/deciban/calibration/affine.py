@@ -30,6 +30,7 @@ from deciban.simplex.basis import basis_for
 
 _SEPARABLE = 2e-5  # nats a sample
 _MAX_PARAMETERS = 200  # whose covariance is stored
+_MAX_SCORE = 1e140  # nats; the covariance has fourth powers of slopes
 _FOR_UNCERTAINTY = 100_000  # samples, of many in partitions, that the covariance is estimated from
 
 
@@ -177,7 +178,7 @@ class AffineCalibrator(Calibrator):
     def _uncertainty(self, l: Floats, samples: Labelled, sizes: Floats) -> Uncertainty | None:
         prior, offset = self.prior_, self.offset_[: l.shape[1] * self.offset]
         here = np.append(free_entries(self.matrix_, self.scale), offset)
-        if len(here) > _MAX_PARAMETERS:
+        if len(here) > _MAX_PARAMETERS or np.abs(l).max() > _MAX_SCORE:
             return None
         weight = balance_weights(samples.codes, samples.weight, prior)
         cost = LogisticCost(
@@ -192,8 +193,8 @@ class AffineCalibrator(Calibrator):
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         if self.uncertainty_ is None:
             raise InputError(
-                f"interval needs a map with at most {_MAX_PARAMETERS} parameters; got "
-                f"{self.matrix_.size + self.offset_.size}. Put it into BootstrapCalibrator."
+                f"interval needs scores below {_MAX_SCORE:g} and {_MAX_PARAMETERS} parameters at "
+                f"most; got {self.matrix_.size + self.offset_.size}. Use BootstrapCalibrator."
             )
         evidence = self._uncalibrated(X)
         basis = self._basis()

@@ -50,8 +50,8 @@ _REMOVED = {  # commands and options of earlier versions, and what to do instead
     "--no-impute": "Leave out rows or columns with missing values in the table.",
     "--nontarget-scores": _CONCATENATE,
     "--out-of-set": f"{_IN_PYTHON}y, evidence, c_avg=True, out_of_set='other').",
-    "--positive": "Name the class that LLRs favor after the column of the true class: --truth "
-    "result=ill.",
+    "--positive": "Name the class that LLRs favor after the column of the true class, or after "
+    "the key: --truth result=ill, --key key.txt=target.",
     "--prefix": "Name the columns of the classes with --llr 'll_*'.",
     "--prior": "Give the prior that posteriors contain with --posteriors: --posteriors empirical. "
     "A declared class mix is --mix.",

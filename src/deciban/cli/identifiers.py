@@ -81,8 +81,8 @@ def find_identifiers(names: Sequence[str]) -> list[str]:
     return [lower[name] for name in lower if _GROUPS.fullmatch(name)][:1]
 
 
-def design_note(identifiers: pl.DataFrame) -> list[str]:
-    """A note that asks for the design, if identifiers recur."""
+def design_note(identifiers: pl.DataFrame, given: Sequence[str] = ()) -> list[str]:
+    """A note that asks for the design, if identifiers recur beyond the given groups."""
     if identifiers.width == 0 or any(dtype.is_float() for dtype in identifiers.dtypes):
         return []
     names = identifiers.columns
@@ -95,9 +95,10 @@ def design_note(identifiers: pl.DataFrame) -> list[str]:
         shared = 2 < distinct < identifiers.height + int((columns[0] != columns[1]).sum())
         subject = f"Columns {names[0]} and {names[1]} name {distinct:,} items"
         option = f"--items {names[0]},{names[1]}"
+    independent = f"that groups by {given[0]} are independent" if given else "independent samples"
     note = (
-        f"{subject}, which {identifiers.height:,} samples share; the intervals assume independent "
-        f"samples and are too narrow. Give {option}, or the columns of their sources."
+        f"{subject}, which {identifiers.height:,} samples share; the intervals assume "
+        f"{independent} and are too narrow. Give {option}, or the columns of their sources."
     )
     return [note] if shared else []
 

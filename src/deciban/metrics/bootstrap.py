@@ -140,9 +140,9 @@ def bootstrap(
     def resample(seed: np.random.SeedSequence) -> float:
         return evaluate(design.draw_rows(np.random.default_rng(seed)))
 
+    value, left_out = evaluate(np.arange(len(labels))), None
     seeds = np.random.SeedSequence(seed_from(rng)).spawn(n_resamples)
     resamples = np.array(Parallel(n_jobs=n_jobs)(delayed(resample)(seed) for seed in seeds))
-    value, left_out = evaluate(np.arange(len(labels))), None
     if method == "bca":
         left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.leave_out()])
     return _interval(value, resamples, left_out, confidence)

@@ -201,7 +201,8 @@ def empirical_cross_entropy_curve(
     """
     trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds, blocks = _read_log_odds(log_odds), pool(trials)
-    false_alarms, misses = trials.means([LogCost(lo, (1.0, 1.0)) for lo in odds.tolist()]).T
+    terms = [LogCost(lo, (1.0, 1.0)) for lo in odds.tolist()]
+    false_alarms, misses = np.reshape(trials.means(terms), (-1, 2)).T
     mixed = np.isfinite(blocks.llr)  # recalibrated blocks with one class cost nothing at any prior
     best, target, other = blocks.llr[mixed], blocks.target[mixed], blocks.other[mixed]
     p, q = expit(odds), expit(-odds)
@@ -248,7 +249,7 @@ def normalized_bayes_error_curve(
     """
     trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _read_log_odds(log_odds)
-    p_false_alarm, p_miss = trials.means([Errors(-lo) for lo in odds.tolist()]).T
+    p_false_alarm, p_miss = np.reshape(trials.means([Errors(-lo) for lo in odds]), (-1, 2)).T
     actual = ErrorWeights(odds, 0.0).cost(p_miss, p_false_alarm, normalize=True)
     costs = ErrorWeights(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
     return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))

@@ -177,14 +177,12 @@ class CalibratedMixture(CalibratedFamily):
         """
         l, basis = read_labeled_ilrls(ilrls, y_true, basis, classes)
         starts, generator = require_whole(n_starts, "n_starts", 1), as_generator(rng)
+        n = None if n_components == "auto" else require_whole(n_components, "n_components", 1)
         weight = read_weights(sample_weight, len(l), for_fit=True)
         weight = np.ones(len(l)) if weight is None else weight / weight.max()
         weight = weight * (weight.sum() / (weight @ weight))
         em = MixtureFit(l, weight, basis.contrast, generator)
-        if isinstance(n_components, str) and n_components == "auto":
-            found = em.choose(starts)
-        else:
-            found = em.fit(require_whole(n_components, "n_components", 1), starts)
+        found = em.choose(starts) if n is None else em.fit(n, starts)
         order = np.argsort(np.trace(found.covariances, axis1=1, axis2=2), kind="stable")
         return cls(found.covariances[order], found.weights[order], basis)
 

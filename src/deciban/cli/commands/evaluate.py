@@ -178,9 +178,11 @@ def _ask_for_design(
     """Add a note to intervals that assume independent samples, which seem to share items."""
     from deciban.cli.identifiers import design_note
 
-    if options.shared or options.resamples == 0:
-        return found
-    return replace(found, warnings=(*found.warnings, *design_note(scored.identifiers)))
+    given, items = options.shared_columns, scored.identifiers.columns
+    half = len(given) == 1 and len(items) == 2 and given[0] in items
+    asks = options.resamples and (half or not given)
+    notes: list[str] = design_note(scored.identifiers, given) if asks else []
+    return replace(found, warnings=(*found.warnings, *notes))
 
 
 def write_report(

@@ -219,7 +219,7 @@ def _print(found: dict[str, Any]) -> None:
         echo(f"The likelihood of a group is the mean of its classes' likelihoods, with {weights}.")
     posterior = ", ".join(f"{label} {p:.3g}" for label, p in found["posterior"].items())
     echo(f"Posterior: {posterior}. Decision: {found['decision']}.")
-    share = f"{found['less_likely_than_this']:.0%} of the training rows are less likely"
+    share = f"{100 * found['less_likely_than_this']:.0f} % of the training rows are less likely"
     if "contributions" in found:
         _print_contributions(found["contributions"])
     echo(f"Strength {found['strength_deciban']:.1f} deciban; {share}.")
